@@ -42,7 +42,13 @@ OUTPUT_BYTES: Final = 64 * 1024
 """Run output: the same reasoning; output feeds the inputs of later steps."""
 
 JSON_DEPTH: Final = 128
-"""Nesting of user JSON: far below the recursion limits of every parser on the way (Python's, PostgreSQL's)."""
+"""Nesting of user JSON: far below the recursion limits of every parser on the way."""
+
+MENDED_BRACKETS: Final = 64 * 1024
+"""Brackets of a body that is scanned in Python for its depth: about 40 ms of one processor."""
+
+LOG_TAIL_CHARACTERS: Final = 16 * 1024
+"""The end of a command's output that travels with its completion: a screen or two of text."""
 
 REQUEST_BYTES: Final = 256 * 1024
 """Body of an ordinary worker request: 256 fences of a renewal take about 60 KiB."""
@@ -137,8 +143,8 @@ SEQUENCE_MAX: Final = 2**31 - 1
 """Attestation sequences are PostgreSQL `int`."""
 
 EXIT_CODE_MIN: Final = -(2**31)
-EXIT_CODE_MAX: Final = 2**32 - 1
-"""Exit codes: signed or unsigned 32 bits, as the operating systems of the workers report them."""
+EXIT_CODE_MAX: Final = 2**31 - 1
+"""Exit codes are PostgreSQL `int`; systems with unsigned 32-bit statuses report the same bits signed."""
 
 ROW_LOCK_WAIT_S: Final = 1.0
 """How long an item whose row is locked elsewhere is tried again before it is answered `busy`."""

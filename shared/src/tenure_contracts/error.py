@@ -22,7 +22,7 @@ Disposition = Literal["retry", "refresh", "stop", "settled", "fix"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a code means on the wire. `retry_after_s` is the default of the Retry-After header, if it has one."""
+    """What a code means on the wire. `retry_after_s` is the default of its Retry-After header, if any."""
 
     status: int
     disposition: Disposition

@@ -19,8 +19,8 @@ CREDENTIAL_ID_PATTERN: Final = r"[a-z0-9]{8,32}"
 SECRET_CHARACTERS: Final = 43
 SECRET_BYTES: Final = 32
 
-WORKER_SECRET_DOMAIN: Final = "tenure/worker-secret"
-OPERATOR_SECRET_DOMAIN: Final = "tenure/operator-secret"
+WORKER_SECRET_DOMAIN: Final = "tenure/worker-secret"  # noqa: S105 - a domain text, not a secret
+OPERATOR_SECRET_DOMAIN: Final = "tenure/operator-secret"  # noqa: S105 - a domain text, not a secret
 LEASE_TOKEN_DOMAIN: Final = "tenure/lease-token"  # noqa: S105 - a domain text, not a token
 
 _NAME = re.compile(NAME_PATTERN)

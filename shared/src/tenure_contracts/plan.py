@@ -14,11 +14,11 @@ EXECUTORS: Final[tuple[Executor, ...]] = ("command", "handler")
 
 
 class StoredPlan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one run executes. `argv`, `env`, `cwd`, `stdin` belong to commands, `handler`, `arguments` to handlers."""
+    """What one run executes: `argv`, `env`, `cwd`, `stdin`, or `handler` and `arguments`."""
 
     executor: Executor
     argv: tuple[str, ...] | None = None
-    env: dict[str, str] = {}
+    env: dict[str, str] = msgspec.field(default_factory=dict)
     cwd: str | None = None
     stdin: str | None = None
     handler: str | None = None
@@ -39,5 +39,5 @@ def encode_plan(plan: StoredPlan) -> str:
 
 
 def decode_plan(text: str | bytes) -> StoredPlan:
-    """Read a stored plan. Raises msgspec.DecodeError for text this code did not write: a damaged candidate."""
+    """Read a stored plan. Raises msgspec.DecodeError for text that this code did not write."""
     return _DECODER.decode(text)

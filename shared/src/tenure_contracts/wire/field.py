@@ -1,0 +1,92 @@
+"""The field types that the messages share, each carrying its bounds so that decoding enforces them.
+
+Patterns end in `$(?!\\n)`: a plain `$` also matches before a trailing newline, and `\\Z` is not known
+to the readers of the OpenAPI documents. `TEXT` patterns exclude NUL, which PostgreSQL cannot store.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Final, Self
+
+import msgspec
+from msgspec import Meta
+
+from tenure_contracts import bounds
+
+_END: Final = r"$(?!\n)"
+_NO_NUL: Final = "^[^\\u0000]*$"
+
+_TIME = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
+
+
+class Instant(datetime):
+    """A moment in UTC, written as RFC 3339 with microseconds.
+
+    A type of its own because msgspec drops the fraction of whole seconds, and because a naive or
+    foreign-zone `datetime` must not slip into an answer: `Instant.of` is the way in.
+    """
+
+    @classmethod
+    def of(cls, moment: datetime) -> Self:
+        """The same moment as an Instant. Raises ValueError for a naive one."""
+        if moment.tzinfo is None:
+            raise ValueError("a moment needs an offset from UTC")
+        utc = moment.astimezone(UTC)
+        return cls(
+            utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, tzinfo=UTC
+        )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read RFC 3339 with an offset, cutting the fraction at microseconds. Raises ValueError otherwise."""
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise ValueError(f"{text[:40]!r} is not a time such as 2026-12-01T00:00:00.000000Z")
+        date, time, fraction, offset = match.groups()
+        micro = (fraction or "").ljust(6, "0")[:6]
+        try:
+            return cls.of(datetime.fromisoformat(f"{date}T{time}.{micro}{offset.upper()}"))
+        except (ValueError, OverflowError) as error:
+            raise ValueError(f"{text[:40]!r} is not a time that exists") from error
+
+    def text(self) -> str:
+        """`2026-12-01T00:00:00.000000Z`."""
+        return self.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def instant(moment: datetime | None) -> Instant | None:
+    """`Instant.of`, passing None through: rows are full of times that have not come yet."""
+    return None if moment is None else Instant.of(moment)
+
+
+Generation = Annotated[int, Meta(ge=1, le=bounds.GENERATION_MAX)]
+Version = Annotated[int, Meta(ge=1, le=bounds.GENERATION_MAX)]
+Sequence = Annotated[int, Meta(ge=1, le=bounds.SEQUENCE_MAX)]
+
+Secret43 = Annotated[str, Meta(min_length=43, max_length=43, pattern="^[A-Za-z0-9_-]{43}" + _END)]
+"""32 bytes in base64url: a lease token or a SHA-256. Any 43 such characters decode to exactly 32 bytes."""
+
+Name = Annotated[str, Meta(max_length=63, pattern="^[a-z0-9][a-z0-9._-]{0,62}" + _END)]
+HandlerName = Annotated[
+    str,
+    Meta(max_length=bounds.HANDLER_CHARACTERS, pattern="^[A-Za-z0-9_][A-Za-z0-9_.:-]{0,127}" + _END),
+]
+SecretName = Annotated[str, Meta(max_length=63, pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,62}" + _END)]
+LabelKey = Annotated[
+    str, Meta(max_length=bounds.LABEL_KEY_CHARACTERS, pattern="^[A-Za-z0-9][A-Za-z0-9._/-]{0,62}" + _END)
+]
+LabelValue = Annotated[
+    str, Meta(max_length=bounds.LABEL_VALUE_CHARACTERS, pattern="^[^\\u0000-\\u001f\\u007f]*" + _END)
+]
+Labels = Annotated[dict[LabelKey, LabelValue], Meta(max_length=bounds.LABELS)]
+
+Agent = Annotated[str, Meta(max_length=bounds.AGENT_CHARACTERS, pattern=_NO_NUL)]
+Handle = Annotated[str, Meta(min_length=1, max_length=bounds.HANDLE_CHARACTERS, pattern=_NO_NUL)]
+ExitCode = Annotated[int, Meta(ge=bounds.EXIT_CODE_MIN, le=bounds.EXIT_CODE_MAX)]
+
+NULL: Final = msgspec.Raw(b"null")
+"""Absent user JSON. User JSON stays `Raw` in messages, so that nothing on the way re-encodes it."""
