@@ -67,13 +67,15 @@ def encode(message: Any) -> bytes:
 
 
 def content_digest(message: Request) -> bytes:
-    """What a replay must repeat: SHA-256 over the request without `request_id` and `lease.lease_version`.
+    """What a replay must repeat: SHA-256 over the request without what may differ between two sendings.
 
-    The version may rise between a request and its repetition, because the lease was renewed meanwhile.
-    Key order, spaces and the spelling of times do not count.
+    `request_id` names the sending; `lease.lease_version` rises when the lease is renewed in between; the
+    session `generation` is another one when a restarted worker repeats what its journal holds. Key
+    order, spaces and the spelling of times do not count either.
     """
     content = msgspec.to_builtins(message, enc_hook=_write_hook, builtin_types=(UUID,))
-    content.pop("request_id", None)
+    for sending in ("request_id", "generation"):
+        content.pop(sending, None)
     lease = content.get("lease")
     if isinstance(lease, dict):
         lease.pop("lease_version", None)
