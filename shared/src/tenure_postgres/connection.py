@@ -1,0 +1,48 @@
+"""How a connection is made, and the names by which units of work know it.
+
+Values cross as they are in asyncpg: `json` and `jsonb` as text, `uuid` as `uuid.UUID`, `timestamptz` as aware
+datetimes in UTC.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import asyncpg
+
+Row: TypeAlias = asyncpg.Record
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+# Enough for every statement of one process; their plans are generic, so more would be waste.
+STATEMENTS = 128
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to connect and as what.
+
+    `statements` is how many prepared statements a connection keeps: 0 behind a pooler in transaction mode,
+    where the next statement may go to another server process.
+    """
+
+    dsn: str
+    name: str
+    statements: int = STATEMENTS
+
+    async def connect(self) -> Connection:
+        """Connect, in asyncio. The driver's own timers stay off: they are never freed under trio-asyncio."""
+        made: Connection = await asyncpg.connect(  # type: ignore[call-overload]  # of timeout=None
+            self.dsn,
+            timeout=None,
+            command_timeout=None,
+            statement_cache_size=self.statements,
+            max_cached_statement_lifetime=0,
+            server_settings={"application_name": self.name},
+        )
+        return made
+
+
+def is_whole(connection: Connection) -> bool:
+    """Whether the next unit may use the connection."""
+    return not connection.is_closed() and not connection.is_in_transaction()
