@@ -1,0 +1,183 @@
+"""`tenure run`: start, show, list and wait for runs."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from typing import Any
+
+import click
+
+from tenure import output
+from tenure.client import Operator, path
+from tenure.command import option
+from tenure.exit import FAILED, USAGE, Stop
+
+TERMINAL = ("succeeded", "failed", "cancelled", "timed_out")
+COLUMNS = ("run", "task", "status", "attempts", "created_at", "finished_at", "attention")
+POLL_S = 0.5
+
+EXPLANATIONS = {
+    "waiting_for_evidence": "It was started and its worker fell silent. A lease that ran out does not prove that the "
+    "process stopped, so it is not run again until somebody proves what became of it.",
+    "no_worker_matches": "No worker that is online matches the task's placement.",
+    "declined": "Many workers declined it.",
+    "held": "It is quarantined: an operator has to decide.",
+    "waiting_for_slot": "Its concurrency limit is reached.",
+}
+
+
+@click.group()
+def command() -> None:
+    """Start runs and see what became of them."""
+
+
+@command.command()
+@option.project
+@click.option("--task", required=True, metavar="T", help="The task to run.")
+@click.option("--input", "input_", metavar="JSON", default="{}", help="The input, as JSON.")
+@click.option("--key", metavar="KEY", help="Idempotency key: the same key and content is the same run.")
+@click.option("--priority", type=click.IntRange(0, 9), help="Instead of the task's own.")
+@option.operator
+@option.as_json
+def start(
+    project: str,
+    task: str,
+    input_: str,
+    key: str | None,
+    priority: int | None,
+    control_url: str | None,
+    operator_token: str | None,
+    json_: bool,
+) -> None:
+    """Start a run by hand.
+
+    \b
+    Example:
+      tenure run start --project demo --task count-words --key today
+    """
+    body = {
+        "task": task,
+        "input": _parse(input_),
+        "idempotency_key": key or str(uuid.uuid4()),
+        "priority": priority,
+    }
+    with Operator(control_url, operator_token) as operator:
+        run = operator.post(path("projects", project, "runs"), {k: v for k, v in body.items() if v is not None})
+    output.show_json(run) if json_ else output.say(run["run"])
+
+
+@command.command()
+@option.project
+@click.argument("run")
+@option.operator
+@option.as_json
+def show(project: str, run: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
+    """Show a run, its attempts, and what it waits for.
+
+    \b
+    Example:
+      tenure run show --project demo 0193…
+    """
+    with Operator(control_url, operator_token) as operator:
+        view = operator.get(path("projects", project, "runs", run))
+        if json_:
+            output.show_json(view)
+            return
+        attempts = list(operator.pages(f"{path('projects', project, 'runs', run)}/attempts"))
+    output.show_fields(view)
+    if explanation := EXPLANATIONS.get(view.get("attention") or ""):
+        output.say(f"\n{explanation}")
+    output.say()
+    columns = ("number", "status", "worker", "lease_generation", "started_at", "finished_at", "exit_code", "error")
+    output.show_table(columns, attempts)
+
+
+@command.command("list")
+@option.project
+@click.option("--status", metavar="S", help="Only runs with this status.")
+@click.option("--task", metavar="T", help="Only runs of this task.")
+@click.option("--trigger", metavar="T", help="Only runs of this trigger.")
+@click.option("--limit", type=click.IntRange(1, 200), default=32, show_default=True)
+@option.operator
+@option.as_json
+def list_runs(
+    project: str,
+    status: str | None,
+    task: str | None,
+    trigger: str | None,
+    limit: int,
+    control_url: str | None,
+    operator_token: str | None,
+    json_: bool,
+) -> None:
+    """List runs, newest first.
+
+    \b
+    Example:
+      tenure run list --project demo --status running
+    """
+    with Operator(control_url, operator_token) as operator:
+        page = operator.get(
+            path("projects", project, "runs"), status=status, task=task, trigger=trigger, limit=limit
+        )
+    output.show_json(page) if json_ else output.show_table(COLUMNS, page["items"])
+
+
+@command.command()
+@option.project
+@click.argument("run")
+@option.operator
+@option.as_json
+def events(project: str, run: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
+    """Show everything that happened to a run, in order.
+
+    \b
+    Example:
+      tenure run events --project demo 0193…
+    """
+    with Operator(control_url, operator_token) as operator:
+        items = list(operator.pages(f"{path('projects', project, 'runs', run)}/events"))
+    if json_:
+        output.show_json({"items": items, "next": None})
+    else:
+        output.show_table(("sequence", "at", "type", "from", "to", "actor", "payload"), items)
+
+
+@command.command()
+@option.project
+@click.argument("run")
+@click.option("--timeout", "timeout_s", type=float, default=None, metavar="SECONDS", help="Give up after so long.")
+@option.operator
+@option.as_json
+def wait(
+    project: str,
+    run: str,
+    timeout_s: float | None,
+    control_url: str | None,
+    operator_token: str | None,
+    json_: bool,
+) -> None:
+    """Wait until a run has ended. Exits 0 when it succeeded, 1 otherwise.
+
+    \b
+    Example:
+      tenure run wait --project demo 0193… --timeout 60
+    """
+    until = None if timeout_s is None else time.monotonic() + timeout_s
+    with Operator(control_url, operator_token) as operator:
+        view = operator.get(path("projects", project, "runs", run))
+        while view["status"] not in TERMINAL and (until is None or time.monotonic() < until):
+            time.sleep(POLL_S)
+            view = operator.get(path("projects", project, "runs", run))
+    output.show_json(view) if json_ else output.say(f"{run} {view['status']}")
+    if view["status"] != "succeeded":
+        raise Stop(f"run {run} is {view['status']}", FAILED)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise Stop(f"--input is not JSON: {error}; it was {text[:80]!r}", USAGE) from error
