@@ -166,7 +166,10 @@ KILL_GRACE_US_MAX: Final = 3600 * 1_000_000
 SILENCE_US_MAX: Final = 365 * 86_400 * 1_000_000
 """`outcome_unknown_after` and its kin: a year is already for ever."""
 
-SILENCE_US_MIN: Final = 2 * 30 * 1_000_000
+SILENCE_US_MIN: Final = 1_000_000
+"""A second: less than one renewal is not silence."""
+
+PRESUME_LOST_US_MIN: Final = 2 * 30 * 1_000_000
 """Two run leases: before that silence is an ordinary hiccup of the network."""
 
 ATTEMPTS_MAX: Final = 16

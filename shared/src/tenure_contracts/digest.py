@@ -20,6 +20,7 @@ DIGEST_BYTES: Final = 32
 TASK_DOMAIN: Final = "tenure/task"
 TRIGGER_DOMAIN: Final = "tenure/trigger"
 WORKFLOW_DOMAIN: Final = "tenure/workflow"
+PLAN_DOMAIN: Final = "tenure/plan"
 PLACEMENT_DOMAIN: Final = "tenure/placement"
 
 _REFUSED: Final = {float: "a float (write it as text)", bytes: "bytes", set: "a set"}
