@@ -16,7 +16,7 @@ from msgspec import Meta
 from tenure_contracts import bounds
 
 _END: Final = r"$(?!\n)"
-_NO_NUL: Final = "^[^\\u0000]*$"
+NO_NUL: Final = "^[^\\u0000]*$"
 
 _TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
@@ -84,8 +84,8 @@ LabelValue = Annotated[
 ]
 Labels = Annotated[dict[LabelKey, LabelValue], Meta(max_length=bounds.LABELS)]
 
-Agent = Annotated[str, Meta(max_length=bounds.AGENT_CHARACTERS, pattern=_NO_NUL)]
-Handle = Annotated[str, Meta(min_length=1, max_length=bounds.HANDLE_CHARACTERS, pattern=_NO_NUL)]
+Agent = Annotated[str, Meta(max_length=bounds.AGENT_CHARACTERS, pattern=NO_NUL)]
+Handle = Annotated[str, Meta(min_length=1, max_length=bounds.HANDLE_CHARACTERS, pattern=NO_NUL)]
 ExitCode = Annotated[int, Meta(ge=bounds.EXIT_CODE_MIN, le=bounds.EXIT_CODE_MAX)]
 
 NULL: Final = msgspec.Raw(b"null")
