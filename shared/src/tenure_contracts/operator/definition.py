@@ -44,7 +44,7 @@ class Published(Answer, frozen=True, kw_only=True):
     workflow: str | UnsetType = UNSET
     workflow_revision: int | UnsetType = UNSET
     next_fire_at: list[Instant] | UnsetType = UNSET
-    last_fire_at: Instant | None | UnsetType = UNSET
+    last_fire_at: Instant | UnsetType | None = UNSET
 
 
 class Apply(Request, frozen=True, kw_only=True):

@@ -13,7 +13,7 @@ from tenure_contracts.payload import json_fault
 from tenure_contracts.run import Kind
 from tenure_contracts.wire.codec import Answer, Request, decode
 from tenure_contracts.wire.completion import ErrorReport
-from tenure_contracts.wire.field import NO_NUL, NULL, Generation, Instant, Name
+from tenure_contracts.wire.field import NO_NUL, Generation, Instant, Name, null_json
 
 Attention = Literal["waiting_for_evidence", "held", "no_worker_matches", "declined", "waiting_for_slot"]
 Priority = Annotated[int, Meta(ge=0, le=bounds.PRIORITY_MAX)]
@@ -24,7 +24,7 @@ class StartRun(Request, frozen=True, kw_only=True):
 
     task: Name | None = None
     workflow: Name | None = None
-    input: msgspec.Raw = NULL
+    input: msgspec.Raw = msgspec.field(default_factory=null_json)
     idempotency_key: Annotated[
         str, Meta(min_length=1, max_length=bounds.REQUEST_KEY_CHARACTERS, pattern=NO_NUL)
     ]
@@ -91,8 +91,8 @@ class Run(Answer, frozen=True, kw_only=True):
     finished_at: Instant | None = None
     cancel: CancelIntent | None = None
     error: ErrorReport | None = None
-    input: msgspec.Raw = NULL
-    output: msgspec.Raw = NULL
+    input: msgspec.Raw = msgspec.field(default_factory=null_json)
+    output: msgspec.Raw = msgspec.field(default_factory=null_json)
     output_flag: str | None = None
     attention: Attention | None = None
     attention_since: Instant | None = None

@@ -9,7 +9,7 @@ import msgspec
 
 from tenure_contracts.wire.codec import Answer, Report
 from tenure_contracts.wire.completion import Outcome
-from tenure_contracts.wire.field import NULL, ExitCode, Generation, Handle, Instant, Secret43, Sequence
+from tenure_contracts.wire.field import ExitCode, Generation, Handle, Instant, Secret43, Sequence, null_json
 from tenure_contracts.wire.lease import Stop
 
 Scope = Literal["cgroup", "group", "process", "handler"]
@@ -23,8 +23,8 @@ class AttestedOutcome(Report, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    output: msgspec.Raw = NULL
-    error: msgspec.Raw = NULL
+    output: msgspec.Raw = msgspec.field(default_factory=null_json)
+    error: msgspec.Raw = msgspec.field(default_factory=null_json)
 
 
 class Attest(Report, frozen=True, kw_only=True):

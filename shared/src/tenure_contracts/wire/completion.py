@@ -16,7 +16,7 @@ from msgspec import Meta
 from tenure_contracts import bounds
 from tenure_contracts.payload import OutputFlag, mend, sanitise_output, sanitise_text
 from tenure_contracts.wire.codec import Answer, Report
-from tenure_contracts.wire.field import NULL, ExitCode, Generation, Instant, Secret43
+from tenure_contracts.wire.field import ExitCode, Generation, Instant, Secret43, null_json
 from tenure_contracts.wire.lease import Fence
 
 Outcome = Literal["succeeded", "failed"]
@@ -51,9 +51,9 @@ class CompleteBody(Report, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    output: msgspec.Raw = NULL
-    error: msgspec.Raw = NULL
-    log: msgspec.Raw = NULL
+    output: msgspec.Raw = msgspec.field(default_factory=null_json)
+    error: msgspec.Raw = msgspec.field(default_factory=null_json)
+    log: msgspec.Raw = msgspec.field(default_factory=null_json)
     stop_answer: StopAnswer | None = None
 
 

@@ -90,3 +90,8 @@ ExitCode = Annotated[int, Meta(ge=bounds.EXIT_CODE_MIN, le=bounds.EXIT_CODE_MAX)
 
 NULL: Final = msgspec.Raw(b"null")
 """Absent user JSON. User JSON stays `Raw` in messages, so that nothing on the way re-encodes it."""
+
+
+def null_json() -> msgspec.Raw:
+    """`NULL` as a default: a factory, because the schema of a message cannot show a raw default."""
+    return NULL

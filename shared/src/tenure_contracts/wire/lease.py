@@ -11,7 +11,7 @@ from msgspec import Meta
 from tenure_contracts import bounds
 from tenure_contracts.error import Disposition
 from tenure_contracts.wire.codec import Answer, Report, Request
-from tenure_contracts.wire.field import NULL, Generation, Handle, Instant, Secret43, Version
+from tenure_contracts.wire.field import Generation, Handle, Instant, Secret43, Version, null_json
 from tenure_contracts.wire.session import SessionRequest
 
 StopReason = Literal["user", "timeout", "policy"]
@@ -71,7 +71,7 @@ class StartFailureBody(Report, frozen=True, kw_only=True):
 
     request_id: UUID
     lease: Fence
-    error: msgspec.Raw = NULL
+    error: msgspec.Raw = msgspec.field(default_factory=null_json)
 
 
 class StartFailure(StartFailureBody, frozen=True, kw_only=True):

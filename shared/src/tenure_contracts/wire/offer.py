@@ -11,7 +11,7 @@ from msgspec import Meta
 from tenure_contracts import bounds
 from tenure_contracts.plan import Executor, StoredPlan
 from tenure_contracts.wire.codec import Answer, Request
-from tenure_contracts.wire.field import NULL, Generation, Instant, Secret43
+from tenure_contracts.wire.field import Generation, Instant, Secret43, null_json
 from tenure_contracts.wire.lease import Fence, check_attempts
 
 NoneReason = Literal["no_work", "no_match", "at_limit", "draining"]
@@ -96,7 +96,7 @@ class Offered(Answer, frozen=True, kw_only=True):
     attempt: OfferedAttempt
     lease: OfferedLease
     plan: Plan
-    input: msgspec.Raw = NULL
+    input: msgspec.Raw = msgspec.field(default_factory=null_json)
 
 
 class Pulled(Answer, frozen=True, kw_only=True):
