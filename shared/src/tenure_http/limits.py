@@ -1,0 +1,61 @@
+"""What one server process grants to its peers.
+
+Every bound is refused with a clear status or a close; none is a promise to a single peer. Times are
+enforced by one sweeper task, so they are exact to `sweep_s`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one server. All are positive; sizes are bytes, times are seconds."""
+
+    header_bytes: int = 16 * 1024
+    """Request line and header together: a token, a trace context and a proxy's additions take about 1 KiB."""
+
+    headers: int = 64
+    """Header lines: proxies add a dozen; each line costs parsing time whatever its length."""
+
+    target_bytes: int = 2 * 1024
+    """Path and query: the longest route with five names, plus a cursor."""
+
+    chunks: int = 1024
+    """Chunks of one chunked body: a client that streams sends kilobytes at once."""
+
+    header_time_s: float = 10.0
+    """From the first byte of a request to the end of its header, and from accept to the first byte."""
+
+    body_time_s: float = 15.0
+    """From the end of the header to the end of the body."""
+
+    answer_time_s: float = 30.0
+    """For the peer to take the answer: the largest pull over a slow link, not a peer that stopped reading."""
+
+    idle_time_s: float = 75.0
+    """Between requests: longer than a worker's heartbeat and the usual 60 s of load balancers."""
+
+    linger_time_s: float = 2.0
+    """After a refusal that leaves unread bytes: closing at once would reset the connection."""
+
+    age_s: float = 600.0
+    """Life of a connection, so that a fleet spreads over replicas that come later."""
+
+    age_jitter: float = 0.1
+    """Share by which each connection's age varies: workers that came together shall not leave together."""
+
+    connections: int = 10_000
+    """Open connections: 11 kB each in plain, 45 kB with TLS."""
+
+    in_flight: int = 1024
+    """Requests past their header at one time: beyond it more concurrency is only more queue."""
+
+    sweep_s: float = 0.5
+    """Interval of the sweeper: what a deadline may be late, against the cost of a look at all."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if getattr(self, field.name) <= 0:
+                raise ValueError(f"{field.name} must be positive")

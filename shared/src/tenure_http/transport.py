@@ -1,0 +1,78 @@
+"""Any trio stream as three operations, with the shortest way to the bytes that it allows."""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+RECEIVE_BYTES: Final = 64 * 1024
+"""One read: an ordinary request arrives whole, and this much is the most a peer can make us hold unparsed."""
+
+_LINGER_BYTES: Final = 256 * 1024
+
+BROKEN: Final = (trio.BrokenResourceError, trio.ClosedResourceError, OSError, ssl.SSLError)
+"""What a transport raises when the peer is gone; nobody is left to be told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """A stream, how to read and write it, and the peer's address (empty when it has none)."""
+
+    stream: trio.abc.Stream
+    receive: Callable[[int], Awaitable[bytes | bytearray]]
+    send: Callable[[bytes], Awaitable[None]]
+    peer: str
+
+    async def shake_hands(self) -> None:
+        """Does what TLS wants before the first byte; nothing for other streams."""
+        if isinstance(self.stream, trio.SSLStream):
+            await self.stream.do_handshake()
+
+    async def linger(self, timeout_s: float) -> None:
+        """Says that nothing more comes, and drops what the peer still sends, for a bounded time and size.
+
+        Closing a socket with unread bytes resets the connection, and the peer loses the answer it was sent.
+        """
+        with trio.move_on_after(timeout_s):
+            if isinstance(self.stream, trio.abc.HalfCloseableStream):
+                await self.stream.send_eof()
+            left = _LINGER_BYTES
+            while left > 0 and (data := await self.receive(RECEIVE_BYTES)):
+                left -= len(data)
+
+
+def transport_over(stream: trio.abc.Stream) -> Transport:
+    """The transport of an accepted stream.
+
+    Raises:
+        OSError: the peer is gone already.
+    """
+    if isinstance(stream, trio.SocketStream):
+        return _over_socket(stream)
+    if isinstance(stream, trio.SSLStream):
+        return Transport(stream, stream.receive_some, stream.send_all, _peer(stream.transport_stream))
+    return Transport(stream, stream.receive_some, stream.send_all, "")
+
+
+def _over_socket(stream: trio.SocketStream) -> Transport:
+    socket = stream.socket
+
+    async def send(data: bytes) -> None:
+        sent = await socket.send(data)
+        if sent < len(data):
+            await stream.send_all(memoryview(data)[sent:])
+
+    # SocketStream sets TCP_NODELAY. Its receive_some and send_all guard against two tasks on one stream and
+    # translate errors, at a price per call; a connection here is one task, and `BROKEN` names the errors.
+    return Transport(stream, socket.recv, send, _peer(stream))
+
+
+def _peer(stream: object) -> str:
+    if not isinstance(stream, trio.SocketStream):
+        return ""
+    address = stream.socket.getpeername()
+    return address[0] if isinstance(address, tuple) else ""
