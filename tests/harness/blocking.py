@@ -9,7 +9,7 @@ after 10 s if it does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -31,11 +31,11 @@ class BlockingConnection:
 
     def execute(self, sql: str, *arguments: object) -> str:
         """Run one statement, or a script of several when there are no arguments; the command tag."""
-        return self._run(self._execute(sql, arguments))
+        return self._run(lambda: self._execute(sql, arguments))
 
     def rows(self, sql: str, *arguments: object) -> Sequence[asyncpg.Record]:
         """The rows of one statement."""
-        return self._run(self._fetch(sql, arguments))
+        return self._run(lambda: self._fetch(sql, arguments))
 
     def value(self, sql: str, *arguments: object) -> Any:
         """The first column of the first row; None when there is no row."""
@@ -54,8 +54,12 @@ class BlockingConnection:
     ) -> None:
         self.close()
 
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return self._thread.submit(self._runner.run, work).result()
+    def _run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return self._thread.submit(lambda: self._runner.run(work())).result()
+        except asyncpg.PostgresConnectionError:
+            # The server was restarted, or a test killed everybody: inspection goes on.
+            return self._thread.submit(lambda: self._runner.run(work())).result()
 
     async def _connected(self) -> asyncpg.Connection[asyncpg.Record]:
         if self._connection is None or self._connection.is_closed():

@@ -97,6 +97,7 @@ KINDS: dict[str, type[DatabaseError]] = {
     "23": Conflict,  # constraints
     "27": Conflict,
     "P0": Conflict,  # raised by a function or trigger
+    "TN": Conflict,  # raised by the state guards of Tenure
     "21": DataFault,
     "22": DataFault,  # cannot be a value of that type
     "54": DataFault,  # too long, too many
@@ -118,8 +119,6 @@ def translate(error: BaseException, *, lost: bool, commit_sent: bool) -> BaseExc
         return Busy(str(error), "0A000")
     if isinstance(error, asyncpg.PostgresError):
         return _kind(error.sqlstate)(str(error), error.sqlstate)
-    if isinstance(error, asyncpg.DataError):
-        return DataFault(str(error))
     if isinstance(error, asyncpg.ClientConfigurationError):
         return Misconfigured(str(error))
     if lost or isinstance(error, OSError):
