@@ -37,7 +37,7 @@ def format_env(values: Mapping[str, str]) -> str:
 
 def find(name: str, flag: str | None = None) -> str:
     """The value of one `TENURE_…` setting. Raises Stop (78) that says where it was looked for."""
-    if value := flag or os.environ.get(name) or _from_file().get(name):
+    if value := flag or os.environ.get(name) or from_file().get(name):
         return value
     raise Stop(
         f"{name} is not set: give it as a flag, in the environment, or start the stack with `tenure dev`, "
@@ -46,7 +46,8 @@ def find(name: str, flag: str | None = None) -> str:
     )
 
 
-def _from_file() -> dict[str, str]:
+def from_file() -> dict[str, str]:
+    """What the nearest env file says, if there is one. Raises Stop (78) for one that cannot be read."""
     file = find_env_file(Path.cwd())
     if file is None:
         return {}

@@ -15,7 +15,9 @@ from tenure.exit import FAILED, Stop
 
 
 @click.command()
-@click.option("-f", "--file", "source", required=True, type=click.Path(path_type=Path), help="A file or a folder.")
+@click.option(
+    "-f", "--file", "source", required=True, type=click.Path(path_type=Path), help="A file or a folder."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @option.operator
 @option.as_json

@@ -14,7 +14,9 @@ def operator(command: F) -> F:
     """`--control-url` and `--operator-token`, passed on as `control_url` and `operator_token`."""
     url = click.option("--control-url", metavar="URL", help="Where control listens [TENURE_CONTROL_URL].")
     token = click.option(
-        "--operator-token", metavar="TOKEN", help="Who you are [TENURE_OPERATOR_TOKEN]; better kept off the command line."
+        "--operator-token",
+        metavar="TOKEN",
+        help="Who you are [TENURE_OPERATOR_TOKEN]; better kept off the command line.",
     )
     return url(token(command))
 

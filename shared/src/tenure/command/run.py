@@ -19,8 +19,8 @@ COLUMNS = ("run", "task", "status", "attempts", "created_at", "finished_at", "at
 POLL_S = 0.5
 
 EXPLANATIONS = {
-    "waiting_for_evidence": "It was started and its worker fell silent. A lease that ran out does not prove that the "
-    "process stopped, so it is not run again until somebody proves what became of it.",
+    "waiting_for_evidence": "It was started and its worker fell silent. A lease that ran out does not prove "
+    "that the process stopped, so it is not run again until somebody proves what became of it.",
     "no_worker_matches": "No worker that is online matches the task's placement.",
     "declined": "Many workers declined it.",
     "held": "It is quarantined: an operator has to decide.",
@@ -64,7 +64,9 @@ def start(
         "priority": priority,
     }
     with Operator(control_url, operator_token) as operator:
-        run = operator.post(path("projects", project, "runs"), {k: v for k, v in body.items() if v is not None})
+        run = operator.post(
+            path("projects", project, "runs"), {k: v for k, v in body.items() if v is not None}
+        )
     output.show_json(run) if json_ else output.say(run["run"])
 
 
@@ -90,7 +92,16 @@ def show(project: str, run: str, control_url: str | None, operator_token: str | 
     if explanation := EXPLANATIONS.get(view.get("attention") or ""):
         output.say(f"\n{explanation}")
     output.say()
-    columns = ("number", "status", "worker", "lease_generation", "started_at", "finished_at", "exit_code", "error")
+    columns = (
+        "number",
+        "status",
+        "worker",
+        "lease_generation",
+        "started_at",
+        "finished_at",
+        "exit_code",
+        "error",
+    )
     output.show_table(columns, attempts)
 
 
@@ -148,7 +159,9 @@ def events(project: str, run: str, control_url: str | None, operator_token: str 
 @command.command()
 @option.project
 @click.argument("run")
-@click.option("--timeout", "timeout_s", type=float, default=None, metavar="SECONDS", help="Give up after so long.")
+@click.option(
+    "--timeout", "timeout_s", type=float, default=None, metavar="SECONDS", help="Give up after so long."
+)
 @option.operator
 @option.as_json
 def wait(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import uuid
+from pathlib import Path
 
 import click
 
-from tenure import output
+from tenure import output, where
 from tenure.client import Operator, path
 from tenure.command import option
 
@@ -14,6 +16,36 @@ from tenure.command import option
 @click.group()
 def command() -> None:
     """Workers execute attempts. They only ever talk outward, to ingress."""
+
+
+@command.command()
+@click.option("--name", metavar="W", help="The worker's name [TENURE_WORKER_NAME].")
+@click.option("--label", "labels", multiple=True, metavar="K=V", help="A label, for placement. Repeatable.")
+@click.option("--limit", type=int, metavar="N", help="How many commands at the same time.")
+@click.option(
+    "--credential-file", type=click.Path(path_type=Path), metavar="F", help="The token, in a file (0600)."
+)
+@click.option(
+    "--journal", type=click.Path(path_type=Path), metavar="DIR", help="Where the worker keeps its journal."
+)
+@click.option("--adopt", "survivors", flag_value="adopt", help="Leave running commands to the next process.")
+@click.option(
+    "--stop-survivors", "survivors", flag_value="stop", help="Stop running commands on the way out."
+)
+@click.option("--drain-budget", metavar="D", help="How long a drain waits for commands, such as 30s.")
+@click.option("--ingress-url", metavar="URL", help="Where ingress listens [TENURE_INGRESS_URL].")
+def run(**flags: object) -> int:
+    """Run a worker in the foreground until a signal ends it.
+
+    The first SIGTERM or SIGINT drains it: no new work, running commands finish. The second one stops them.
+
+    \b
+    Example:
+      TENURE_WORKER_TOKEN=$(tenure worker enroll w1) tenure worker run --name w1 --label region=eu
+    """
+    from tenure_worker.command import run_worker
+
+    return run_worker(flags, {**where.from_file(), **os.environ})
 
 
 @command.command()

@@ -36,7 +36,7 @@ class Addresses:
 
 
 async def create_database(server: str) -> None:
-    """Make the database on a server of one's own, unless it is there. `server`: an administrator's address."""
+    """Make the database on a server of one's own, unless it is there. `server`: its administrator."""
 
     async def unit(connection: Connection) -> None:
         if not await connection.fetchval("SELECT true FROM pg_database WHERE datname = $1", NAME):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import trio
@@ -16,6 +20,7 @@ STOP_S: Final = 20.0
 """Longer than the drain budgets of control and ingress together."""
 
 RESTART_PAUSE_S: Final = 0.5
+POLL_S: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,7 @@ async def supervise(
     `started()` means that the process exists. On cancellation it is asked to stop (SIGTERM), waited for, and
     killed only when it takes longer than 20 s.
     """
+    await _end_orphan(child, place)
     while True:
         code = await _run_once(child, place, task_status)
         task_status = trio.TASK_STATUS_IGNORED
@@ -56,7 +62,8 @@ async def _run_once(child: Child, place: Place, task_status: trio.TaskStatus[Non
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            start_new_session=True,  # a Ctrl-C in the terminal reaches the stack, which stops its children in order
+            # Ctrl-C in a terminal reaches the stack alone, which stops its children in order.
+            start_new_session=True,
         )
     pid_file = place.pid(child.name)
     pid_file.write_text(f"{process.pid}\n")
@@ -66,6 +73,26 @@ async def _run_once(child: Child, place: Place, task_status: trio.TaskStatus[Non
     finally:
         await _end(process)
         pid_file.unlink(missing_ok=True)
+
+
+async def _end_orphan(child: Child, place: Place) -> None:
+    """Stop the process of an earlier stack that was killed itself and could not stop its children."""
+    pid = _running(child, place)
+    while pid is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+        await trio.sleep(POLL_S)
+        pid = _running(child, place)
+
+
+def _running(child: Child, place: Place) -> int | None:
+    """The process that the pid file names, if it is this child and not a later process of the same number."""
+    try:
+        pid = int(place.pid(child.name).read_text(encoding="utf-8"))
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (OSError, ValueError):
+        return None
+    return pid if command.split(b"\0")[:-1] == [os.fsencode(word) for word in child.arguments] else None
 
 
 async def _end(process: trio.Process) -> None:
