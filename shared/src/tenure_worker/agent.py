@@ -28,7 +28,7 @@ from tenure_worker.credential import Credential
 from tenure_worker.error import FAILED, STOPPED, TEMPORARY, WorkerError
 from tenure_worker.journal import Journal, Record, open_journal
 from tenure_worker.pull import Offers
-from tenure_worker.reconcile import is_unspent, settle
+from tenure_worker.reconcile import is_unspent, occupies_slot, settle
 from tenure_worker.renewal import renew_forever
 from tenure_worker.session import (
     FAREWELL_S,
@@ -108,7 +108,8 @@ async def _open_session(
     registered = await _register(client, settings, ending, takeover=journal.same_machine)
     if registered is None:
         return None
-    return Session(settings, journal, client, renewal, registered, ending, Board(settings.limit))
+    board = Board(settings.limit, survivors=sum(map(occupies_slot, journal.records.values())))
+    return Session(settings, journal, client, renewal, registered, ending, board)
 
 
 async def _register(

@@ -73,14 +73,18 @@ class Held:
 
 
 class Board:
-    """All leases of this process, and how many slots are taken: by a lease or by an older survivor."""
+    """All leases of this process, and how many slots are taken: by a lease or by an older survivor.
 
-    def __init__(self, limit: int) -> None:
+    `survivors`: how many records of an older process may stand for a command that still runs. They take their
+    slots before the first pull, not once somebody has looked at them.
+    """
+
+    def __init__(self, limit: int, *, survivors: int = 0) -> None:
         self.held: dict[UUID, Held] = {}
         self.slot_freed = Wake()
         self.renewal_due = Wake()
         self._limit = limit
-        self._survivors = 0
+        self._survivors = survivors
         self._working = 0
 
     @property
@@ -122,7 +126,7 @@ class Board:
         self.held.pop(held.lease.attempt, None)
         self.slot_freed.ring()
 
-    def count_survivor(self, change: Literal[1, -1]) -> None:
-        """A process of an older session occupies a slot, or has ended."""
-        self._survivors += change
+    def release_survivor(self) -> None:
+        """What an older process left in one slot has ended, or cannot be decided."""
+        self._survivors -= 1
         self.slot_freed.ring()

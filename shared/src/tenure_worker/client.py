@@ -59,6 +59,26 @@ class Refused(Exception):  # noqa: N818 - a refusal is an answer
         return self.disposition == "retry" or self.code == "credential_refused"
 
 
+class Body(httpx.AsyncByteStream):
+    """A body sent in one piece.
+
+    httpx sends bytes through an async generator, which stays behind suspended when the connection breaks
+    under it, and whoever collects that garbage complains. A plain iterator leaves nothing behind.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __aiter__(self) -> Body:
+        return Body(self._content)
+
+    async def __anext__(self) -> bytes:
+        content, self._content = self._content, b""
+        if not content:
+            raise StopAsyncIteration
+        return content
+
+
 @dataclass(frozen=True)
 class Client:
     """The calls of one session over one pool of connections."""
@@ -75,16 +95,26 @@ class Client:
         limit_s = self.answer_timeout_s if timeout_s is None else timeout_s
         try:
             with anyio.fail_after(limit_s):
-                response = await self.http.post(
-                    f"/v1/sessions/{self.session}/{name}",
-                    content=codec.encode(message),
-                    headers={"Authorization": self.credential.bearer(), "Content-Type": "application/json"},
-                )
+                response = await self.http.send(self._request(name, codec.encode(message)))
         except TimeoutError as error:
             raise Unanswered(f"no answer within {limit_s:g} s") from error
         except (httpx.HTTPError, OSError) as error:
             raise Unanswered(f"{type(error).__name__}: {error}") from error
         return read_answer(response, answer)
+
+    def _request(self, name: str, content: bytes) -> httpx.Request:
+        return httpx.Request(
+            "POST",
+            self.http.base_url.join(f"v1/sessions/{self.session}/{name}"),
+            headers={
+                "Host": self.http.base_url.netloc.decode(),
+                "Authorization": self.credential.bearer(),
+                "Content-Type": "application/json",
+                "Content-Length": str(len(content)),
+                "User-Agent": "tenure-worker",
+            },
+            stream=Body(content),
+        )
 
     async def insist(
         self,
@@ -155,6 +185,5 @@ async def open_client(
         trust_env=False,
         verify=ssl.create_default_context() if is_tls else False,
         limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
-        headers={"User-Agent": "tenure-worker"},
     ) as http:
         yield Client(http, credential, session, settings.answer_timeout_s)

@@ -32,6 +32,11 @@ def is_unspent(record: Record) -> bool:
     return record.state in BEFORE_START
 
 
+def occupies_slot(record: Record) -> bool:
+    """Whether a command of this record may still run, as far as the journal alone can tell."""
+    return record.state in UNDER_WAY
+
+
 def decide(*, held: bool, seen: Receipt | None, same_machine: bool) -> Result | Undecided:
     """What a record under way has come to. Pure.
 
@@ -62,7 +67,7 @@ async def _settle(session: Session, record: Record) -> None:
         await on_disk(lambda: session.journal.remove(record.offer))
     elif record.state == "finished":
         await _report(session, record)
-    elif record.state in UNDER_WAY:
+    elif occupies_slot(record):
         await _settle_under_way(session, record)
     else:
         result = not_spawned("not_spawned", "The agent ended before the command was started.")
@@ -70,9 +75,12 @@ async def _settle(session: Session, record: Record) -> None:
 
 
 async def _settle_under_way(session: Session, record: Record) -> None:
-    verdict = await on_disk(lambda: look(session, record))
-    if verdict == "survives":
-        verdict = await _wait_survivor(session, record)
+    try:
+        verdict = await on_disk(lambda: look(session, record))
+        if verdict == "survives":
+            verdict = await _wait_survivor(session, record)
+    finally:
+        session.board.release_survivor()
     if isinstance(verdict, Result):
         await _finish(session, record, verdict)
     else:
@@ -80,19 +88,15 @@ async def _settle_under_way(session: Session, record: Record) -> None:
 
 
 async def _wait_survivor(session: Session, record: Record) -> Result | Undecided:
-    """A surviving launcher occupies a slot until it has written how its command ended."""
+    """A surviving launcher keeps its slot until it has written how its command ended."""
     log.warning("attempt_survives", **_facts(record))
-    session.board.count_survivor(1)
     pause_s = FIRST_LOOK_S
-    try:
-        while True:
-            await anyio.sleep(pause_s)
-            verdict = await on_disk(lambda: look(session, record))
-            if verdict != "survives":
-                return verdict
-            pause_s = min(2 * pause_s, LOOK_S)
-    finally:
-        session.board.count_survivor(-1)
+    while True:
+        await anyio.sleep(pause_s)
+        verdict = await on_disk(lambda: look(session, record))
+        if verdict != "survives":
+            return verdict
+        pause_s = min(2 * pause_s, LOOK_S)
 
 
 def look(session: Session, record: Record) -> Result | Undecided:

@@ -38,8 +38,10 @@ class Command(Struct, frozen=True, kw_only=True):
     stdin: str | None = None
 
     def encode(self) -> bytes:
-        """The plan as the starter reads it: parts separated by NUL, which none of them can contain."""
+        """The plan as the starter reads it: parts separated by NUL, which none may contain (ValueError)."""
         parts = [self.cwd, str(len(self.argv)), *self.argv, *(f"{k}={v}" for k, v in self.env.items())]
+        if any("\0" in part for part in parts):
+            raise ValueError("an argument or a name contains NUL")
         return b"\0".join(os.fsencode(part) for part in parts)
 
 
