@@ -8,12 +8,15 @@ task; whoever stops waiting says explicitly that the task is abandoned. That is 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
 import trio
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class Crossing(Generic[T]):
@@ -54,3 +57,12 @@ class Crossing(Generic[T]):
 
         self._task.add_done_callback(end)
         self._task.cancel()
+
+
+def log_stray_errors(loop: asyncio.AbstractEventLoop) -> None:
+    """Log an error that no crossing waits for. The loop's own answer would be to end the whole process."""
+
+    def handle(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        log.error("stray error: %s", context.get("message"), exc_info=context.get("exception"))
+
+    loop.set_exception_handler(handle)

@@ -14,7 +14,6 @@ connection is terminated, so that no later caller meets a connection in an unkno
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
@@ -26,7 +25,7 @@ import trio
 import trio_asyncio  # type: ignore[import-untyped]
 
 from tenure_postgres.connection import STATEMENTS, Address, Connection, Row
-from tenure_postgres.crossing import Crossing
+from tenure_postgres.crossing import Crossing, log_stray_errors
 from tenure_postgres.error import Busy, DatabaseError, OutcomeUnknown, Unavailable, translate
 from tenure_postgres.pool import Pool
 
@@ -41,8 +40,6 @@ DEADLINE_S = 8.0
 # A victim of a deadlock or of a serialization failure is run again so often, after pauses of about these
 # lengths.
 PAUSES_S = (0.005, 0.02, 0.08)
-
-log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -209,7 +206,7 @@ async def open_database(
     """
     failure: BaseException | None = None
     async with trio_asyncio.open_loop() as loop:
-        loop.set_exception_handler(_on_stray_error)
+        log_stray_errors(loop)
         pool = Pool(loop, Address(dsn, name, statements), size)
         try:
             yield Database(loop, pool, name, deadline_s)
@@ -219,10 +216,3 @@ async def open_database(
             pool.close()
     if failure is not None:
         raise failure
-
-
-def _on_stray_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-    # The loop's own answer would be to end the whole process, and no unit is waiting for this error.
-    log.error(
-        "stray error at the asyncio border: %s", context.get("message"), exc_info=context.get("exception")
-    )

@@ -1,0 +1,1 @@
+"""Three query files, one good."""

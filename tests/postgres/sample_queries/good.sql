@@ -1,0 +1,2 @@
+-- Says what it does.
+SELECT $1::int
