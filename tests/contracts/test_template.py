@@ -52,22 +52,22 @@ def test_rendering(text: str, rendered: str) -> None:
     assert render_text(text, CONTEXT) == rendered
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ input.day",
-        "{{ inptu.day }}",
-        "{{ }}",
-        "{{ input. }}",
-        "{{ input.day | upper }}",
-        "{{ input[x] }}",
-        "{{ input.day + 1 }}",
-        "{{ input.a b }}",
-        "{{{ input.day }}}",
-        "{{ Input.day }}",
-        "{{ input..a }}",
-    ],
-)
+MISTAKES = """
+{{ input.day
+{{ inptu.day }}
+{{ }}
+{{ input. }}
+{{ input.day | upper }}
+{{ input[x] }}
+{{ input.day + 1 }}
+{{ input.a b }}
+{{{ input.day }}}
+{{ Input.day }}
+{{ input..a }}
+"""
+
+
+@pytest.mark.parametrize("text", MISTAKES.strip().splitlines())
 def test_mistakes_are_found_when_parsed(text: str) -> None:
     with pytest.raises(TemplateError):
         parse(text)

@@ -18,10 +18,12 @@ OutputFlag = Literal["too_large", "invalid"]
 
 _NUL: Final = b"\\u0000"
 _NUL_TEXT: Final = b'"\\u0000"'
-_ESCAPE: Final = re.compile(
-    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.", re.DOTALL
+# An escape counts where an even number of backslashes stands before it; the run is read once, from its start.
+_NUL_ESCAPE: Final = re.compile(rb"(?<!\\)(?:\\\\)*+\\u0000")
+_SURROGATES: Final = re.compile(
+    rb"(?<!\\)((?:\\\\)*+)(?:"
+    rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
 )
-_SURROGATE: Final = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 # A string ends at its quote or with the text, so that an unterminated one is scanned only once.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _UNSTORABLE: Final = re.compile("[\\0\\ud800-\\udfff]")
@@ -32,7 +34,7 @@ def json_fault(raw: bytes, limit_bytes: int) -> OutputFlag | None:
     """Why a JSON text may not be stored, or None: over the limit, NUL, lone surrogate, depth, bad syntax."""
     if len(raw) > limit_bytes:
         return "too_large"
-    if _has_nul(raw) or cut_depth(raw, bounds.JSON_DEPTH) != raw:
+    if _NUL_ESCAPE.search(raw) or cut_depth(raw, bounds.JSON_DEPTH) != raw:
         return "invalid"
     try:
         msgspec.json.decode(raw)
@@ -69,7 +71,7 @@ def mend(body: bytes) -> bytes:
     Lone surrogate escapes and values nested deeper than `JSON_DEPTH` make every reader give up on the
     whole body; NUL is the mark because it is refused, or repaired, wherever it stands.
     """
-    return cut_depth(_ESCAPE.sub(_mark_surrogate, body), bounds.JSON_DEPTH)
+    return cut_depth(_SURROGATES.sub(_mark_lone, body), bounds.JSON_DEPTH)
 
 
 def cut_depth(body: bytes, depth_limit: int) -> bytes:
@@ -91,9 +93,6 @@ def cut_depth(body: bytes, depth_limit: int) -> bytes:
     return body if depth else b"".join((*pieces, body[kept:]))
 
 
-def _has_nul(raw: bytes) -> bool:
-    return _NUL in raw and any(escape[0] == _NUL for escape in _ESCAPE.finditer(raw))
-
-
-def _mark_surrogate(escape: re.Match[bytes]) -> bytes:
-    return _NUL if _SURROGATE.fullmatch(escape[0]) else escape[0]
+def _mark_lone(surrogates: re.Match[bytes]) -> bytes:
+    backslashes, pair = surrogates.groups()
+    return surrogates[0] if pair else backslashes + _NUL

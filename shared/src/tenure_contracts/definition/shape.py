@@ -106,11 +106,14 @@ def _write_hook(value: object) -> object:
     raise TypeError(f"{type(value).__name__} is not part of a specification")
 
 
-def _plain(value: object, faults: Faults) -> object:
+def _plain(value: object, faults: Faults, depth: int = 0) -> object:
+    if depth > bounds.JSON_DEPTH:
+        faults.add(f"is nested deeper than {bounds.JSON_DEPTH}")
+        return None
     if isinstance(value, Mapping):
-        return {_key(key, faults): _plain(item, faults) for key, item in value.items()}
+        return {_key(key, faults): _plain(item, faults, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item, faults) for item in value]
+        return [_plain(item, faults, depth + 1) for item in value]
     return value
 
 
