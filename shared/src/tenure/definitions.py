@@ -153,7 +153,7 @@ class _Loader(yaml.SafeLoader):
 _SCALARS: Final = {
     "null": (r"~|null|Null|NULL|", ["~", "n", "N", ""]),
     "bool": (r"true|True|TRUE|false|False|FALSE", list("tTfF")),
-    "int": (r"[-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+", list("-+0123456789")),
+    "int": (r"[-+]?(0|[1-9][0-9]*)", list("-+0123456789")),
     "float": (
         r"[-+]?(\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[-+]?[0-9]+[eE][-+]?[0-9]+",
         list("-+.0123456789"),
