@@ -485,6 +485,14 @@ def test_answers_show_every_field_and_tolerate_new_ones() -> None:
     assert codec.decode(body, Renewed).server_time == now
 
 
+def test_every_message_has_a_schema() -> None:
+    references, components = codec.schemas([*BODIES, Pulled, Renewed])
+    assert references[0] == {"$ref": "#/components/schemas/Register"}
+    assert components["Register"]["additionalProperties"] is False
+    assert components["Running"]["properties"]["started_at"] == {"type": "string", "format": "date-time"}
+    assert json.dumps(components)
+
+
 def test_messages_do_not_show_tokens() -> None:
     fence = msgspec.convert(FENCE, Fence, dec_hook=lambda kind, value: value)
     assert TOKEN not in repr(fence)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+from collections.abc import Iterable
 from typing import Any, Final, TypeVar, cast
 from uuid import UUID
 
@@ -83,6 +84,13 @@ def content_digest(message: Request) -> bytes:
     return hashlib.sha256(b"tenure/content\0" + kind + b"\0" + _SORTED.encode(content)).digest()
 
 
+def schemas(messages: Iterable[Any]) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
+    """References and JSON Schema components (OpenAPI 3.1) of these messages, in their order."""
+    return msgspec.json.schema_components(
+        messages, schema_hook=_schema_hook, ref_template="#/components/schemas/{name}"
+    )
+
+
 def request_id_of(body: bytes) -> UUID | None:
     """The request id of a body that may be wrong elsewhere, for the problem document and the log."""
     try:
@@ -100,6 +108,12 @@ class _Peek(msgspec.Struct):
 
 
 _PEEK: Final = msgspec.json.Decoder(_Peek)
+
+
+def _schema_hook(kind: type) -> dict[str, Any]:
+    if kind is not Instant:
+        raise NotImplementedError(kind)  # msgspec's word for "not mine"
+    return {"type": "string", "format": "date-time"}
 
 
 def _write_hook(value: object) -> object:
