@@ -44,13 +44,14 @@ async def test_a_chunked_body_is_one_body() -> None:
 
 async def test_a_handler_gets_the_whole_request() -> None:
     async def show(request: Request) -> Response:
-        seen = [request.route, dict(request.parameters), request.query, request.header("x-a"), request.peer]
+        seen: list[object] = [request.method, request.path, request.route, dict(request.parameters)]
+        seen += [request.query, request.header("x-a"), request.peer]
         return Response(201, repr(seen).encode(), "text/plain", (("X-B", "2"),))
 
     shown = Route("show", "POST", "/show/{name}", show, body_bytes=10)
     async with on_stage([shown]) as stage:
         answer = await stage.connect().ask(post("/show/n1?q=1", extra=["X-A: 1"]))
-    assert answer.body == b"['show', {'name': 'n1'}, {'q': '1'}, '1', '']"
+    assert answer.body == b"['POST', '/show/n1', 'show', {'name': 'n1'}, {'q': '1'}, '1', '']"
     assert (answer.status, answer.headers["x-b"]) == (201, "2")
 
 
@@ -245,6 +246,15 @@ async def test_a_handlers_refusal_is_its_answer() -> None:
     assert (answer.json["request_id"], answer.json["detail"]) == ("r7", "Not yours.")
     assert observer.refused == [("lease_fenced", "try")]
     assert observer.failed == []
+
+
+async def test_a_request_goes_by_the_id_its_sender_gave() -> None:
+    async def fail(request: Request) -> Response:
+        request.adopt_id("theirs")
+        raise Refusal("busy")
+
+    async with on_stage([route(fail)]) as stage:
+        assert (await stage.connect().ask(post("/try"))).json["request_id"] == "theirs"
 
 
 @pytest.mark.parametrize(

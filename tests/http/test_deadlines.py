@@ -89,6 +89,16 @@ async def test_a_body_that_trickles_in_is_cut_off(autojump_clock: trio.abc.Clock
         assert stage.service.in_flight == 0
 
 
+async def test_a_refused_peer_that_stays_is_not_waited_for(autojump_clock: trio.abc.Clock) -> None:
+    observer = RecordingObserver()
+    async with on_stage(observer=observer) as stage:
+        await stage.connect().ask(post("/nowhere", length="500"))
+        await trio.sleep(Limits().linger_time_s - 0.1)
+        assert observer.open == 1
+        await trio.sleep(0.2)
+        assert observer.open == 0
+
+
 async def test_header_and_body_have_times_of_their_own(autojump_clock: trio.abc.Clock) -> None:
     async with on_stage() as stage:
         client = stage.connect()
@@ -141,9 +151,12 @@ async def test_a_connection_of_age_says_so_and_ends(autojump_clock: trio.abc.Clo
 async def test_ages_differ(autojump_clock: trio.abc.Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     spreads: list[tuple[float, float]] = []
     uniform = random.uniform
-    monkeypatch.setattr(
-        random, "uniform", lambda low, high: spreads.append((low, high)) or uniform(low, high)
-    )
+
+    def remember(low: float, high: float) -> float:
+        spreads.append((low, high))
+        return uniform(low, high)
+
+    monkeypatch.setattr(random, "uniform", remember)
     async with on_stage() as stage:
         await stage.connect().ask(post())
     assert spreads == [(0.9, 1.1)]

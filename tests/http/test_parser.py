@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tenure_contracts.error import Refusal
@@ -181,6 +181,7 @@ def test_a_stream_that_ends_early_is_malformed(ends: Callable[[RequestParser], N
         ends(RequestParser(LIMITS))
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.integers(1, 50))
 def test_noise_is_a_refusal_or_an_unfinished_head_never_another_error(noise: bytes, size: int) -> None:
     parser = RequestParser(LIMITS)
@@ -192,6 +193,7 @@ def test_noise_is_a_refusal_or_an_unfinished_head_never_another_error(noise: byt
         pass
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_one_damaged_byte_is_a_refusal_or_a_request(data: st.DataObject) -> None:
     raw = bytearray(CHUNKED)

@@ -11,7 +11,17 @@ import trio.testing
 
 from tenure_contracts.error import Refusal
 from tenure_http import Drained, Head, Limits, Match, Request, Response, Route, Router, serve
-from tests.http.stage import MemoryListener, RecordingObserver, echo, echo_route, get, on_stage, post, route
+from tests.http.stage import (
+    Client,
+    MemoryListener,
+    RecordingObserver,
+    echo,
+    echo_route,
+    get,
+    on_stage,
+    post,
+    route,
+)
 
 
 def waiting(gate: trio.Event) -> Callable[[Request], Awaitable[Response]]:
@@ -203,3 +213,61 @@ async def test_a_stop_does_not_wait_for_half_a_header_nor_for_uncounted_routes(
         start = trio.current_time()
         assert (await stage.service.stop(100)).complete
         assert trio.current_time() == start
+
+
+async def tell_nothing(client: Client) -> None:
+    """Idle from the start."""
+
+
+async def have_asked(client: Client) -> None:
+    """Idle after a request."""
+    await client.ask(post())
+
+
+async def send_half_a_head(client: Client) -> None:
+    await client.tell(b"POST /ec")
+
+
+async def send_half_a_body(client: Client) -> None:
+    await client.tell(post(length="900"))
+
+
+async def be_handled(client: Client) -> None:
+    await client.tell(post("/try"))
+
+
+async def take_no_answer(client: Client) -> None:
+    await client.tell(post())
+
+
+async def be_refused_and_stay(client: Client) -> None:
+    await client.ask(post("/nowhere", length="500"))
+
+
+Begin = Callable[[Client], Awaitable[None]]
+
+IN_FLIGHT: dict[Begin, dict[str, int]] = {
+    send_half_a_body: {"echo": 1},
+    be_handled: {"try": 1},
+    take_no_answer: {"echo": 1},
+}
+NOT_IN_FLIGHT: tuple[Begin, ...] = (tell_nothing, have_asked, send_half_a_head, be_refused_and_stay)
+
+
+@pytest.mark.parametrize("begin", [*IN_FLIGHT, *NOT_IN_FLIGHT])
+async def test_a_cancellation_leaves_nothing_behind_wherever_it_lands(
+    begin: Begin, autojump_clock: trio.abc.Clock
+) -> None:
+    observer, listener = RecordingObserver(), MemoryListener(trio.testing.lockstep_stream_pair)
+    router = Router([echo_route(), route(waiting(trio.Event()))])
+    async with trio.open_nursery() as nursery:
+        service = await nursery.start(partial(serve, [listener], router, observer=observer))
+        client = listener.connect()
+        await begin(client)
+        await trio.testing.wait_all_tasks_blocked()
+        assert observer.open == 1
+        nursery.cancel_scope.cancel()
+    assert (observer.open, service.connections, service.in_flight, listener.closed) == (0, 0, 0, True)
+    with pytest.raises(trio.BrokenResourceError):
+        await client.tell(b"more")
+    assert (await service.stop(0)).left == IN_FLIGHT.get(begin, {})

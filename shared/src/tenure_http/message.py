@@ -47,6 +47,10 @@ class Head:
             self._id = new_request_id()
         return self._id
 
+    def adopt_id(self, request_id: str) -> None:
+        """From now on the request goes by `request_id`."""
+        self._id = request_id
+
     @property
     def query(self) -> dict[str, str]:
         """The decoded query.
@@ -84,6 +88,20 @@ class Request:
     def id(self) -> str:
         """The identifier of this request for logs and refusals."""
         return self.head.id
+
+    def adopt_id(self, request_id: str) -> None:
+        """From now on the request goes by the identifier that its sender gave it in the body."""
+        self.head.adopt_id(request_id)
+
+    @property
+    def method(self) -> str:
+        """The method, as sent."""
+        return self.head.method
+
+    @property
+    def path(self) -> str:
+        """The path, not percent-decoded."""
+        return self.head.path
 
     @property
     def peer(self) -> str:

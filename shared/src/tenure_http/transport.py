@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -59,16 +61,25 @@ def transport_over(stream: trio.abc.Stream) -> Transport:
 
 
 def _over_socket(stream: trio.SocketStream) -> Transport:
-    socket = stream.socket
+    # SocketStream sets TCP_NODELAY. Its reads try before they wait, and its reads and writes give way to other
+    # tasks after each success. Here a read follows an answer, so it has to wait anyway, and that wait is where
+    # a connection gives way: one turn of the scheduler per request instead of three.
+    descriptor = stream.socket.fileno()
+
+    async def receive(max_bytes: int) -> bytes:
+        while True:
+            await trio.lowlevel.wait_readable(descriptor)
+            with suppress(BlockingIOError):
+                return os.read(descriptor, max_bytes)
 
     async def send(data: bytes) -> None:
-        sent = await socket.send(data)
+        sent = 0
+        with suppress(BlockingIOError):
+            sent = os.write(descriptor, data)
         if sent < len(data):
             await stream.send_all(memoryview(data)[sent:])
 
-    # SocketStream sets TCP_NODELAY. Its receive_some and send_all guard against two tasks on one stream and
-    # translate errors, at a price per call; a connection here is one task, and `BROKEN` names the errors.
-    return Transport(stream, socket.recv, send, _peer(stream))
+    return Transport(stream, receive, send, _peer(stream))
 
 
 def _peer(stream: object) -> str:
