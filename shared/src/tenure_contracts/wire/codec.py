@@ -112,7 +112,7 @@ _PEEK: Final = msgspec.json.Decoder(_Peek)
 
 def _schema_hook(kind: type) -> dict[str, Any]:
     if kind is not Instant:
-        raise NotImplementedError(kind)  # msgspec's word for "not mine"
+        raise TypeError(f"{kind.__name__} is not part of any message")
     return {"type": "string", "format": "date-time"}
 
 
