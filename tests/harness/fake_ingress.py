@@ -6,8 +6,8 @@
         ...                                        # run a worker against ingress.url
         completion = await ingress.wait_call("complete")
 
-It speaks HTTP on a loopback port of the running event loop (trio or asyncio), decodes with the message types
-of the contracts, and keeps what it promised in `attempts`. Every request it saw, faulted or not, is in `calls`.
+It speaks HTTP on a loopback port of the running event loop (trio or asyncio) and decodes with the message
+types of the contracts. What it promised is in `attempts`; every request it saw, faulted or not, in `calls`.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class FakeAttempt:
 
 
 class FakeIngress:
-    """The state, and one method per call. Tests read and change the state between two requests as they like."""
+    """The state, and one method per call. Tests read and change the state as they like."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -166,6 +166,10 @@ class FakeIngress:
     def fault(self, name: str, *faults: Fault) -> None:
         """Let the next requests of one call go wrong, one fault each."""
         self._faults[name].extend(faults)
+
+    def clear_faults(self) -> None:
+        """Serve every further request as usual."""
+        self._faults.clear()
 
     def stop(self, attempt: FakeAttempt, reason: Literal["user", "timeout", "policy"] = "user") -> None:
         """Ask for a stop; the next renewal delivers it."""

@@ -64,7 +64,7 @@ def settings_for(ingress: FakeIngress, journal: Path, **changes: Any) -> Setting
 async def running_agent(
     ingress: FakeIngress, journal: Path, *, crash: bool = False, **changes: Any
 ) -> AsyncIterator[RunningAgent]:
-    """Run an agent until the block ends; it is drained then, unless it ended before or `crash` is asked for."""
+    """Run an agent until the block ends: drained then, unless it ended before; cancelled with `crash`."""
     send, receive = anyio.create_memory_object_stream[int](8)
     settings = settings_for(ingress, journal, **changes)
     async with send, receive, anyio.create_task_group() as tasks:

@@ -1,4 +1,4 @@
-"""An agent against a scripted ingress: what a worker does when everything works, and when answers do not come."""
+"""An agent against a scripted ingress: what it does when everything works, and when answers do not come."""
 
 from __future__ import annotations
 
@@ -141,6 +141,18 @@ async def test_what_this_agent_cannot_execute_is_declined(tmp_path: Path) -> Non
             ingress.queue.clear()
     assert call.body["reason"] == "declined"
     assert not ingress.named("starting")
+
+
+async def test_a_task_may_want_its_command_stopped_on_lost_contact(tmp_path: Path) -> None:
+    async with open_fake_ingress() as ingress:
+        attempt = ingress.give(["sleep", "60"], stop_on_lost_contact_s=0.5)
+        async with running_agent(ingress, tmp_path / "journal"):
+            await ingress.wait_call("running")
+            ingress.fault("renew", *[Unavailable() for _ in range(50)])
+            await ingress.wait_until(lambda: attempt.completion is not None)
+            ingress.clear_faults()
+    assert attempt.completion is not None
+    assert b"lost_contact" in bytes(attempt.completion.error)
 
 
 async def test_a_lease_that_was_taken_away_ends_the_command(tmp_path: Path) -> None:

@@ -104,14 +104,13 @@ async def test_a_session_that_was_taken_over_ends_with_75(journal: Path) -> None
 
 
 async def test_a_live_session_is_waited_out_without_takeover(journal: Path, tmp_path: Path) -> None:
-    async with open_fake_ingress() as ingress:
-        async with running_agent(ingress, tmp_path / "first"):
-            await ingress.wait_call("offers")
-            async with running_agent(ingress, journal):
-                await ingress.wait_call("register", 3)
-                ingress.is_offline = True
-                await ingress.wait_until(lambda: ingress.generation == 2)
-                await ingress.wait_until(lambda: ingress.calls[-1].name == "offers")
+    async with open_fake_ingress() as ingress, running_agent(ingress, tmp_path / "first"):
+        await ingress.wait_call("offers")
+        async with running_agent(ingress, journal):
+            await ingress.wait_call("register", 3)
+            ingress.is_offline = True
+            await ingress.wait_until(lambda: ingress.generation == 2)
+            await ingress.wait_until(lambda: ingress.calls[-1].name == "offers")
     assert not any(call.body["takeover"] for call in ingress.named("register"))
 
 

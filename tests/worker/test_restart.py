@@ -181,5 +181,5 @@ async def _orphan(
 async def _wait_for(condition: Callable[[], bool]) -> None:
     """Wait for something outside of this process, which rings no bell."""
     with anyio.fail_after(10):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - files of other processes set no event
             await anyio.sleep(0.01)

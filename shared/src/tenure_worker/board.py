@@ -12,6 +12,7 @@ import anyio
 
 from tenure_contracts.wire.lease import Fence, RenewedLease, Stop
 from tenure_worker.journal import Lease
+from tenure_worker.machine import boot_clock
 from tenure_worker.wait import Wake
 
 # Why a command has to end although nobody asked its own task: a stop, or authority that is gone.
@@ -20,12 +21,16 @@ Interruption = Literal["stop", "authority_lost"]
 
 @dataclass
 class Held:
-    """One lease. `interrupted` is set once, for the first reason that came."""
+    """One lease. `interrupted` is set once, for the first reason that came.
+
+    `contact_at`: when, on the boot clock, the last request was sent that proved the lease good.
+    """
 
     offer: UUID
     token: str
     lease: Lease
     grace_s: float = 0.0
+    contact_at: float = field(default_factory=boot_clock)
     stop: Stop | None = None
     interruption: Interruption | None = None
     interrupted: anyio.Event = field(default_factory=anyio.Event)
@@ -61,13 +66,14 @@ class Held:
             self.interruption = reason
             self.interrupted.set()
 
-    def apply(self, answer: RenewedLease) -> None:
-        """Take over what a renewal said about this lease."""
+    def apply(self, answer: RenewedLease, *, sent_at: float) -> None:
+        """Take over what a renewal that was sent at some time of the boot clock said about this lease."""
         self.note_version(answer.lease_version)
         self.note_stop(answer.stop)
         if answer.disposition == "stop":
             self.interrupt("authority_lost")
         if answer.status in ("renewed", "stop"):
+            self.contact_at = max(self.contact_at, sent_at)
             self.renewed.set()
             self.renewed = anyio.Event()
 

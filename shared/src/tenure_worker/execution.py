@@ -8,10 +8,11 @@ from typing import Protocol
 import anyio
 import structlog
 
+from tenure_contracts.wire.offer import Offered
 from tenure_worker.board import Held
 from tenure_worker.journal import Record, Result
 from tenure_worker.launcher import Launcher, Started
-from tenure_worker.machine import session_members
+from tenure_worker.machine import boot_clock, session_members
 from tenure_worker.outcome import Cause, conclude
 from tenure_worker.output import trim
 from tenure_worker.session import Session, on_disk
@@ -21,6 +22,14 @@ from tenure_worker.wait import wait_first
 log = structlog.get_logger("tenure.worker")
 
 TRIM_S = 0.25
+CONTACT_LOOK_S = 1.0
+
+_CAUSES: dict[str, Cause] = {
+    "ended": "ended",
+    "deadline": "deadline",
+    "lost_contact": "lost_contact",
+    "stopping": "worker_stopping",
+}
 
 
 class Execution(Protocol):
@@ -29,6 +38,7 @@ class Execution(Protocol):
     session: Session
     held: Held
     record: Record
+    offered: Offered
 
     async def note_running(self, started: Started) -> None:
         """Journal the start."""
@@ -68,12 +78,21 @@ async def _wait_cause(
         ended=ended,
         interrupted=held.interrupted.wait,
         deadline=lambda: anyio.sleep_until(float("inf") if deadline is None else deadline),
+        lost_contact=lambda: _wait_lost_contact(held, execution.offered.plan.stop_on_lost_contact_s),
         stopping=ending.stopping.wait,
     )
     if launcher.read_receipt().exit_code is not None:
         return "ended"
-    causes: dict[str, Cause] = {"ended": "ended", "deadline": "deadline", "stopping": "worker_stopping"}
-    return causes.get(cause) or held.interruption or "stop"
+    return _CAUSES.get(cause) or held.interruption or "stop"
+
+
+async def _wait_lost_contact(held: Held, limit_s: float | None) -> None:
+    """Return once the lease was not renewed for so long. No sleep counts suspend, so this looks again."""
+    if limit_s is None:
+        await anyio.sleep_forever()
+    # An event would not do: what is waited for is a clock that goes on while every sleep stands still.
+    while (left_s := held.contact_at + (limit_s or 0.0) - boot_clock()) > 0:  # noqa: ASYNC110
+        await anyio.sleep(min(left_s, CONTACT_LOOK_S))
 
 
 async def _end_session(execution: Execution, launcher: Launcher, session: int, cause: Cause) -> None:

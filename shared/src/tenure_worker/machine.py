@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from msgspec import Struct
 
 _MACHINE_ID_FILES = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
+
+
+def boot_clock() -> float:
+    """Seconds since boot, those spent asleep included: a suspended machine has not been in contact either."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Identity(Struct, frozen=True, kw_only=True):

@@ -10,12 +10,16 @@ from tenure_worker.journal import Result
 from tenure_worker.launcher import Receipt
 
 # `ended`: by itself. Everything else is why this worker ended it.
-Cause = Literal["ended", "deadline", "stop", "authority_lost", "worker_stopping"]
+Cause = Literal["ended", "deadline", "stop", "authority_lost", "lost_contact", "worker_stopping"]
 
 _ERRORS: dict[Cause, tuple[str, str]] = {
     "deadline": ("deadline_exceeded", "The command was stopped by the worker because its time was over."),
     "stop": ("stopped", "The command was stopped on request."),
     "authority_lost": ("authority_lost", "The command was stopped because its lease was gone."),
+    "lost_contact": (
+        "lost_contact",
+        "The command was stopped, as its task wants, because its lease could not be renewed for too long.",
+    ),
     "worker_stopping": ("worker_stopping", "The command was stopped because its worker had to stop."),
 }
 

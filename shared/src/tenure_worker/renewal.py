@@ -15,6 +15,7 @@ from tenure_contracts import bounds
 from tenure_contracts.wire.lease import Renew, Renewed
 from tenure_worker.board import Held
 from tenure_worker.client import Refused, Unanswered
+from tenure_worker.machine import boot_clock
 from tenure_worker.session import Session, new_request_id
 
 log = structlog.get_logger("tenure.worker")
@@ -46,6 +47,7 @@ async def _renew_batch(session: Session, held: Sequence[Held]) -> float:
         leases=tuple(item.fence() for item in held),
     )
     pace_s = session.advice.renew_s
+    sent_at = boot_clock()
     try:
         answer = await session.renewal.call("renew", message, Renewed, timeout_s=pace_s)
     except Unanswered as error:
@@ -55,14 +57,14 @@ async def _renew_batch(session: Session, held: Sequence[Held]) -> float:
         session.note_refusal(refusal)
         log.warning("renewal_refused", leases=len(held), code=refusal.code, detail=refusal.detail)
         return _again_s(pace_s) + refusal.retry_after_s
-    return _apply(held, answer)
+    return _apply(held, answer, sent_at)
 
 
-def _apply(held: Sequence[Held], answer: Renewed) -> float:
+def _apply(held: Sequence[Held], answer: Renewed, sent_at: float) -> float:
     known = {item.lease.attempt: item for item in held}
     for lease in answer.leases:
         if lease.attempt in known:
-            known[lease.attempt].apply(lease)
+            known[lease.attempt].apply(lease, sent_at=sent_at)
     is_busy = any(lease.status == "retry" for lease in answer.leases)
     return min(SOON_S, answer.renew_s) if is_busy else answer.renew_s
 
