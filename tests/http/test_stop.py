@@ -62,7 +62,9 @@ async def test_what_exceeds_the_budget_is_cut_and_named(autojump_clock: trio.abc
 
     async def forever(request: Request) -> Response:
         try:
-            await trio.sleep_forever()
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.sleep_forever)
+                nursery.start_soon(trio.sleep_forever)
         finally:
             cancelled.append(request.route)
         raise AssertionError

@@ -149,7 +149,7 @@ class Service:
         self._observer.connection_opened()
         try:
             await connection.run()
-        except trio.Cancelled:
+        except (trio.Cancelled, BaseExceptionGroup):  # a group when the handler has a nursery
             if connection.is_in_flight:
                 self._cut[connection.label] += 1
             raise

@@ -61,9 +61,9 @@ def transport_over(stream: trio.abc.Stream) -> Transport:
 
 
 def _over_socket(stream: trio.SocketStream) -> Transport:
-    # SocketStream sets TCP_NODELAY. Its reads try before they wait, and its reads and writes give way to other
-    # tasks after each success. Here a read follows an answer, so it has to wait anyway, and that wait is where
-    # a connection gives way: one turn of the scheduler per request instead of three.
+    # SocketStream sets TCP_NODELAY. Its reads try before they wait, and its reads and writes give way to
+    # other tasks after each success. Here a read follows an answer, so it has to wait anyway, and that wait
+    # is where a connection gives way: one turn of the scheduler per request instead of three.
     descriptor = stream.socket.fileno()
 
     async def receive(max_bytes: int) -> bytes:
