@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,6 +81,13 @@ async def running_agent(
             agent.scope.cancel()
         elif not agent.ended.is_set():
             await agent.drain()
+
+
+async def wait_for(condition: Callable[[], bool]) -> None:
+    """Wait for something outside of this process, which rings no bell."""
+    with anyio.fail_after(10):
+        while not condition():  # noqa: ASYNC110 - files of other processes set no event
+            await anyio.sleep(0.01)
 
 
 def start_process(ingress: FakeIngress, journal: Path, **environ: str) -> subprocess.Popen[bytes]:

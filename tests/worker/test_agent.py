@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.harness.fake_ingress import FakeIngress, Hang, LoseAnswer, Refuse, Unavailable, open_fake_ingress
-from tests.worker.running import journal_states, running_agent
+from tests.worker.running import journal_states, running_agent, wait_for
 
 Scenario = Callable[[Path], Awaitable[None]]
 
@@ -35,10 +35,13 @@ async def a_command_runs_to_its_report(journal: Path) -> None:
 
 
 async def a_child_that_ignores_term_is_killed(journal: Path) -> None:
+    ready = journal.parent / "ready"
     async with open_fake_ingress() as ingress:
-        attempt = ingress.give(["sh", "-c", "trap '' TERM; sleep 60 & sleep 60"], kill_grace_s=0.2)
+        attempt = ingress.give(
+            ["sh", "-c", f"trap '' TERM; sleep 60 & touch {ready}; sleep 60"], kill_grace_s=0.2
+        )
         async with running_agent(ingress, journal):
-            await ingress.wait_call("running")
+            await wait_for(ready.exists)
             ingress.stop(attempt)
             await ingress.wait_until(lambda: attempt.completion is not None)
         assert attempt.completion is not None

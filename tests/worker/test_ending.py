@@ -9,7 +9,7 @@ import pytest
 
 from tenure_contracts.wire.session import Advice
 from tests.harness.fake_ingress import TOKEN, Hang, LoseAnswer, Unavailable, open_fake_ingress
-from tests.worker.running import journal_states, running_agent
+from tests.worker.running import journal_states, running_agent, wait_for
 
 
 async def test_drain_finishes_what_runs_and_what_is_unreported(journal: Path, tmp_path: Path) -> None:
@@ -65,12 +65,12 @@ async def test_a_second_signal_stops_and_reports(journal: Path) -> None:
 async def test_a_third_signal_leaves_at_once_and_the_next_process_knows(
     journal: Path, tmp_path: Path
 ) -> None:
-    gate = tmp_path / "gate"
-    script = f"trap '' TERM; until [ -e {gate} ]; do sleep 0.02; done"
+    gate, ready = tmp_path / "gate", tmp_path / "ready"
+    script = f"trap '' TERM; touch {ready}; until [ -e {gate} ]; do sleep 0.02; done"
     async with open_fake_ingress() as ingress:
         attempt = ingress.give(["sh", "-c", script], kill_grace_s=60.0)
         async with running_agent(ingress, journal) as agent:
-            await ingress.wait_call("running")
+            await wait_for(ready.exists)
             for _ in range(3):
                 await agent.signal()
             assert await agent.wait() == 1

@@ -12,6 +12,7 @@ import pytest
 from tenure_worker.launcher import Command, Launcher, prepare, receipt
 from tenure_worker.machine import parse_stat, read_stat, session_members
 from tenure_worker.stop import stop_session, wait_empty
+from tests.worker.running import wait_for
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 
@@ -57,9 +58,9 @@ async def test_the_exit_code_and_the_times_are_on_the_receipt(script: str, code:
 async def test_environment_arguments_and_descriptors_are_exact(tmp_path: Path) -> None:
     program = (
         "import os, sys; sys.stdout.write(repr((sys.argv[1:], dict(os.environ), sys.stdin.read(), "
-        "os.getcwd(), sorted(int(name) for name in os.listdir('/proc/self/fd'))[:-1])))"
+        "os.getcwd(), sorted(os.listdir('/proc/self/fd')))))"
     )
-    environment = {"A.B": "x=y", "EMPTY": "", "ÜBER": "日本"}
+    environment = {"LC_ALL": "C.UTF-8", "A.B": "x=y", "EMPTY": "", "ÜBER": "日本"}
     arguments = ("", " two words ", "$HOME", "-n", "\n", "'")
     launcher = _prepare(
         tmp_path,
@@ -75,7 +76,13 @@ async def test_environment_arguments_and_descriptors_are_exact(tmp_path: Path) -
     launcher.go()
     await launcher.wait_ended()
     launcher.close()
-    expected = (list(arguments), environment, "in\n", str(tmp_path), [0, 1, 2])
+    expected = (
+        list(arguments),
+        environment,
+        "in\n",
+        str(tmp_path),
+        ["0", "1", "2", "3"],
+    )  # 3: the folder being listed
     assert (tmp_path / "attempt" / "stdout").read_text() == repr(expected)
 
 
@@ -104,11 +111,13 @@ async def test_the_launcher_is_small(tmp_path: Path) -> None:
 
 
 async def test_stop_ends_the_whole_session_and_spares_the_launcher(tmp_path: Path) -> None:
-    script = "trap '' TERM; sleep 60 & (trap '' TERM; sleep 61) & sleep 62"
+    ready = tmp_path / "ready"
+    script = f"trap '' TERM; sleep 60 & (sleep 61) & touch {ready}; sleep 62"
     launcher = _prepare(tmp_path, "sh", "-c", script)
     launcher.go()
     seen = await launcher.wait_started()
     assert seen.started is not None
+    await wait_for(ready.exists)
     await stop_session(seen.started.session, 0.1)
     ended = await launcher.wait_ended()
     launcher.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -15,7 +14,7 @@ from tenure_worker.journal import Lease, Record, open_journal
 from tenure_worker.launcher import Command, prepare
 from tenure_worker.machine import identify, machine_id
 from tests.harness.fake_ingress import FakeAttempt, FakeIngress, Hang, open_fake_ingress
-from tests.worker.running import INHERITED, journal_states, kill, running_agent, start_process
+from tests.worker.running import INHERITED, journal_states, kill, running_agent, start_process, wait_for
 
 MACHINE = machine_id() or "test-machine"
 TOKEN = "A" * 43
@@ -68,7 +67,7 @@ async def test_killed_while_running_reports_the_real_exit_code(
         await _kill_at(ingress, journal, "running")
         if has_ended:
             gate.touch()
-            await _wait_for(lambda: b"exit" in next(journal.glob("attempts/*/receipt")).read_bytes())
+            await wait_for(lambda: b"exit" in next(journal.glob("attempts/*/receipt")).read_bytes())
         async with running_agent(ingress, journal):
             if not has_ended:
                 await ingress.wait_call("offers", 3)
@@ -176,10 +175,3 @@ async def _orphan(
         os.kill(launcher.pid, signal.SIGKILL)
     launcher.close()
     return attempt
-
-
-async def _wait_for(condition: Callable[[], bool]) -> None:
-    """Wait for something outside of this process, which rings no bell."""
-    with anyio.fail_after(10):
-        while not condition():  # noqa: ASYNC110 - files of other processes set no event
-            await anyio.sleep(0.01)

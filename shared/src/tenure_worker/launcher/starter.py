@@ -10,14 +10,13 @@ import os
 import signal
 import time
 
-RECEIPT, PLAN, REPORT = 4, 5, 9
+STDERR, RECEIPT, PLAN = 2, 4, 5
 RESET = ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGPIPE", "SIGXFSZ", "SIGCHLD")
 
 
 def main() -> None:
     """Lead a session, note the start on the receipt, and become the command; a failure is noted instead."""
-    for descriptor in (RECEIPT, PLAN, REPORT):
-        os.set_inheritable(descriptor, False)
+    keep_descriptors()
     cwd, argv, environment = read_plan()
     os.setsid()
     for name in RESET:
@@ -32,6 +31,15 @@ def main() -> None:
         note(f"failed {stage} {getattr(error, 'errno', None) or 0}")
 
 
+def keep_descriptors() -> None:
+    """Let the command inherit its three streams alone; shells leave descriptors of their own behind."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - pathlib would double the start-up time
+        try:
+            os.set_inheritable(int(name), int(name) <= STDERR)
+        except OSError:
+            continue  # the descriptor of the listing itself, closed by now
+
+
 def read_plan() -> tuple[bytes, list[bytes], dict[bytes, bytes]]:
     """Read the plan and wipe it: it may carry secrets, and the launcher's memory outlives this process."""
     os.lseek(PLAN, 0, os.SEEK_SET)
@@ -44,7 +52,7 @@ def read_plan() -> tuple[bytes, list[bytes], dict[bytes, bytes]]:
 
 def start_ticks() -> int:
     """When this process started, in clock ticks since boot, as /proc tells it."""
-    with open("/proc/self/stat", "rb") as stream:  # noqa: PTH123 - pathlib would double the start-up time
+    with open("/proc/self/stat", "rb") as stream:  # noqa: PTH123 - as above
         return int(stream.read().rpartition(b")")[2].split()[19])
 
 
