@@ -36,13 +36,24 @@ class MakeDatabase(Protocol):
 @contextmanager
 def temporary_server(*, durable: bool = False, tcp: bool = False) -> Iterator[EmbeddedServer]:
     """A server of one's own, for a test that crashes or stops it. Starting one costs about a second."""
-    root = Path(tempfile.mkdtemp(prefix="tenure-", dir=_memory()))
+    with temporary_folder() as root:
+        server = EmbeddedServer(root, durable=durable, tcp=tcp, overrides=OVERRIDES)
+        try:
+            with server:
+                yield server
+        finally:
+            shutil.rmtree(server.place.home, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder with a short path that other accounts may pass through, in memory when there is room."""
+    folder = Path(tempfile.mkdtemp(prefix="tenure-", dir=_memory()))
+    folder.chmod(0o711)
     try:
-        with EmbeddedServer(root, durable=durable, tcp=tcp, overrides=OVERRIDES) as server:
-            yield server
+        yield folder
     finally:
-        shutil.rmtree(server.place.home, ignore_errors=True)
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _memory() -> str | None:

@@ -40,7 +40,7 @@ class Launcher:
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program to its end, at most two minutes, and return its code and output."""
-        return subprocess.run(  # noqa: S603 - the program comes from this package
+        return subprocess.run(
             [*self.prefix, *command],
             cwd="/",
             env=ENVIRONMENT,
@@ -54,7 +54,7 @@ class Launcher:
 
     def spawn(self, command: Sequence[str | Path], log: IO[bytes]) -> subprocess.Popen[bytes]:
         """Start a program as a direct child in a session of its own, so that a Ctrl-C does not reach it."""
-        return subprocess.Popen(  # noqa: S603 - the program comes from this package
+        return subprocess.Popen(
             [*self.prefix, *command],
             cwd="/",
             env=ENVIRONMENT,
