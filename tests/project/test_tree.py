@@ -33,7 +33,7 @@ def test_the_licence_is_the_whole_text() -> None:
 
 
 def test_no_file_tells_of_a_machine() -> None:
-    """Addresses of package indexes and folders of one machine mean nothing, or too much, to anybody else."""
+    """Addresses of package indexes and private folders of one machine mean nothing, or too much, to anybody else."""
     trace = re.compile(
         rb"pypi\.org/simple|files\.pythonhosted\.org|registry\.npmjs\.org|/root/\.|/home/[a-z]+/"
     )
