@@ -31,6 +31,7 @@ class MakeDatabase(Protocol):
 
     def __call__(self, prepare: Prepare = prepare_template) -> ScratchDatabase:
         """A copy of the template that `prepare` makes."""
+        ...
 
 
 @contextmanager

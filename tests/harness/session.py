@@ -48,6 +48,7 @@ async def open_session(dsn: str) -> AsyncIterator[Session]:
     failure: Exception | None = None
     async with trio_asyncio.open_loop() as loop:
         connection = await loop.run_aio_coroutine(asyncpg.connect(dsn))
+        assert connection is not None
         try:
             yield Session(loop, connection)
         except Exception as error:  # noqa: BLE001 - raised again below, outside of the loop's nurseries

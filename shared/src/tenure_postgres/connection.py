@@ -7,7 +7,7 @@ datetimes in UTC.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import asyncpg
 
@@ -16,6 +16,13 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
 # Enough for every statement of one process; their plans are generic, so more would be waste.
 STATEMENTS = 128
+
+# The driver's own timers stay off: under trio-asyncio they are never freed. The border has its deadline.
+WITHOUT_TIMERS: dict[str, Any] = {
+    "timeout": None,
+    "command_timeout": None,
+    "max_cached_statement_lifetime": 0,
+}
 
 
 @dataclass(frozen=True)
@@ -31,14 +38,12 @@ class Address:
     statements: int = STATEMENTS
 
     async def connect(self) -> Connection:
-        """Connect, in asyncio. The driver's own timers stay off: they are never freed under trio-asyncio."""
-        made: Connection = await asyncpg.connect(  # type: ignore[call-overload]  # of timeout=None
+        """Connect, in asyncio."""
+        made: Connection = await asyncpg.connect(
             self.dsn,
-            timeout=None,
-            command_timeout=None,
             statement_cache_size=self.statements,
-            max_cached_statement_lifetime=0,
             server_settings={"application_name": self.name},
+            **WITHOUT_TIMERS,
         )
         return made
 

@@ -40,11 +40,12 @@ class Folder(Mapping[str, str]):
         return len(self._statements)
 
 
-def folder(package: str) -> Folder:
+def folder(package: str | None) -> Folder:
     """Read every `.sql` file of a package.
 
     Raises QueryFileError when one of them does not begin with a comment or holds no statement.
     """
+    assert package, "a module outside of a package has no folder of queries"
     found = sorted(
         (each for each in files(package).iterdir() if each.name.endswith(".sql")), key=lambda f: f.name
     )

@@ -12,10 +12,10 @@ import os
 import pwd
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from tenure.embedded.error import EmbeddedServerError
 
@@ -30,13 +30,25 @@ class Launcher:
     """How PostgreSQL's programs are started.
 
     `client` is the name under which peer authentication sees the calling process; `owner` is the user and
-    group who must own the server's folders, or None when the caller's own are right.
+    group who run the server and own its folders, or None when the caller's own are right.
     """
 
     client: str
     owner: tuple[int, int] | None = None
     prefix: tuple[str, ...] = ()
-    identity: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def _user(self) -> int | None:
+        return self.owner[0] if self.owner else None
+
+    @property
+    def _group(self) -> int | None:
+        return self.owner[1] if self.owner else None
+
+    @property
+    def _more_groups(self) -> tuple[int, ...] | None:
+        # Root's own supplementary groups must not go along.
+        return () if self.owner else None
 
     def run(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program to its end, at most two minutes, and return its code and output."""
@@ -49,7 +61,9 @@ class Launcher:
             text=True,
             timeout=120,
             check=False,
-            **self.identity,
+            user=self._user,
+            group=self._group,
+            extra_groups=self._more_groups,
         )
 
     def spawn(self, command: Sequence[str | Path], log: IO[bytes]) -> subprocess.Popen[bytes]:
@@ -62,7 +76,9 @@ class Launcher:
             stdout=subprocess.DEVNULL,
             stderr=log,
             start_new_session=True,
-            **self.identity,
+            user=self._user,
+            group=self._group,
+            extra_groups=self._more_groups,
         )
 
     def can_run(self, program: Path) -> bool:
@@ -110,8 +126,7 @@ def as_account() -> Launcher:
     """Root runs the server under an account without rights."""
     account = service_account()
     owner = (account.pw_uid, account.pw_gid)
-    identity = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-    return Launcher(client=pwd.getpwuid(0).pw_name, owner=owner, identity=identity)
+    return Launcher(client=pwd.getpwuid(0).pw_name, owner=owner)
 
 
 def in_namespace() -> Launcher | None:
