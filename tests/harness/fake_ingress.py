@@ -232,12 +232,12 @@ class FakeIngress:
 
     def _serve(self, name: str, session: UUID, body: bytes) -> object:
         kind, method = self._table()[name]
-        message = codec.decode(body, kind)
+        message: codec.Request = codec.decode(body, kind)
         if session in self._fenced and name != "complete":
             raise Refusal("session_fenced")
         return method(session, message)
 
-    def _table(self) -> Mapping[str, tuple[type, Callable[[UUID, Any], object]]]:
+    def _table(self) -> Mapping[str, tuple[type[codec.Request], Callable[[UUID, Any], object]]]:
         return {
             "register": (session_wire.Register, self._register),
             "heartbeat": (session_wire.Heartbeat, self._heartbeat),
@@ -350,9 +350,11 @@ class FakeIngress:
         if fence.lease_generation != attempt.generation or fence.token != attempt.token:
             return RenewedLease(attempt=fence.attempt, status="fenced", disposition="stop")
         if attempt.is_terminal:
-            disposition = "settled" if attempt.completion else "stop"
             return RenewedLease(
-                attempt=fence.attempt, status="terminal", terminal=attempt.status, disposition=disposition
+                attempt=fence.attempt,
+                status="terminal",
+                terminal=attempt.status,
+                disposition="settled" if attempt.completion else "stop",
             )
         attempt.version += 1
         return RenewedLease(
@@ -512,20 +514,18 @@ async def _serve_request(ingress: FakeIngress, stream: SocketStream) -> bool:
 
 
 async def _read_request(connection: h11.Connection, stream: SocketStream) -> tuple[h11.Request | None, bytes]:
-    request, body = None, b""
+    request: h11.Request | None = None
+    body = b""
     while True:
-        match connection.next_event():
-            case h11.NEED_DATA:
-                try:
-                    connection.receive_data(await stream.receive())
-                except anyio.EndOfStream:
-                    return None, b""
-            case h11.Request() as request:
-                pass
-            case h11.Data(data=data):
-                body += bytes(data)
-            case _:
-                return request, body
+        event = connection.next_event()
+        if event is h11.NEED_DATA:
+            connection.receive_data(await stream.receive())
+        elif isinstance(event, h11.Request):
+            request = event
+        elif isinstance(event, h11.Data):
+            body += bytes(event.data)
+        else:
+            return request, body
 
 
 async def _send(

@@ -182,13 +182,15 @@ async def test_a_cancelled_attempt_is_settled_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("code", ["stop_requested", "lease_fenced", "attempt_settled", "already_started"])
 async def test_a_start_that_is_refused_starts_nothing(code: str, tmp_path: Path) -> None:
     ran = tmp_path / "ran"
+    journal = tmp_path / "journal"
     async with open_fake_ingress() as ingress:
         ingress.fault("starting", Refuse(code))
         ingress.give(["touch", str(ran)])
         second = ingress.give(["true"])
-        async with running_agent(ingress, tmp_path / "journal", limit=1):
+        async with running_agent(ingress, journal, limit=1):
             await ingress.wait_until(lambda: second.completion is not None)
     assert not ran.exists()
+    assert bool(list((journal / "damaged").iterdir())) == (code == "already_started")
 
 
 async def test_an_expired_lease_is_renewed_before_the_start(tmp_path: Path) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import pytest
 
 from tenure_contracts.wire.session import Advice
 from tests.harness.fake_ingress import TOKEN, Hang, LoseAnswer, Unavailable, open_fake_ingress
-from tests.worker.running import journal_states, running_agent, wait_for
+from tests.worker.running import journal_states, running_agent, start_process, wait_for
 
 
 async def test_drain_finishes_what_runs_and_what_is_unreported(journal: Path, tmp_path: Path) -> None:
@@ -47,6 +48,15 @@ async def test_a_pull_in_flight_is_asked_again_and_given_back_before_drain(journ
     assert ingress.named("offers")[-1].body["wait_s"] == 0
     assert attempt.status == "claimed"
     assert journal_states(journal) == {}
+
+
+async def test_a_real_process_drains_on_sigterm(journal: Path) -> None:
+    async with open_fake_ingress() as ingress:
+        process = start_process(ingress, journal)
+        await ingress.wait_call("offers")
+        process.terminate()
+        assert await anyio.to_thread.run_sync(process.wait) == 0
+    assert ingress.calls[-1].name == "offline"
 
 
 async def test_a_second_signal_stops_and_reports(journal: Path) -> None:

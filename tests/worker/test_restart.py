@@ -10,8 +10,9 @@ from uuid import uuid4
 import anyio
 import pytest
 
+from tenure_contracts.wire.session import Advice
 from tenure_worker.journal import Lease, Record, open_journal
-from tenure_worker.launcher import Command, prepare
+from tenure_worker.launcher import Command, prepare, receipt
 from tenure_worker.machine import identify, machine_id
 from tests.harness.fake_ingress import FakeAttempt, FakeIngress, Hang, open_fake_ingress
 from tests.worker.running import INHERITED, journal_states, kill, running_agent, start_process, wait_for
@@ -67,7 +68,7 @@ async def test_killed_while_running_reports_the_real_exit_code(
         await _kill_at(ingress, journal, "running")
         if has_ended:
             gate.touch()
-            await wait_for(lambda: b"exit" in next(journal.glob("attempts/*/receipt")).read_bytes())
+            await wait_for(lambda: b"exit" in _receipt(journal).read_bytes())
         async with running_agent(ingress, journal):
             if not has_ended:
                 await ingress.wait_call("offers", 3)
@@ -99,15 +100,13 @@ async def test_a_survivor_occupies_a_slot(journal: Path, tmp_path: Path) -> None
     async with open_fake_ingress() as ingress:
         attempt = ingress.give(["sh", "-c", f"until [ -e {gate} ]; do sleep 0.02; done"])
         await _kill_at(ingress, journal, "running")
-        ingress.give(["true"])
-        asked = len(ingress.named("offers"))
+        second = ingress.give(["true"])
+        ingress.advice = Advice(heartbeat_s=0.05, renew_s=0.2, lease_s=30.0)
         async with running_agent(ingress, journal, limit=1):
-            await ingress.wait_call("register", 2)
+            await ingress.wait_call("heartbeat", 3)
+            assert ingress.session not in {call.session for call in ingress.named("offers")}
             gate.touch()
-            await ingress.wait_until(lambda: attempt.completion is not None)
-            order = [call.name for call in ingress.calls if call.name in ("complete", "starting")]
-            assert order[:2] == ["starting", "complete"]
-    assert len(ingress.named("offers")) > asked
+            await ingress.wait_until(lambda: bool(attempt.completion and second.completion))
 
 
 @pytest.mark.parametrize("was_told_to_go", [True, False])
@@ -144,6 +143,20 @@ async def test_a_journal_of_another_machine_concludes_nothing_from_absence(journ
     assert "launching" in journal_states(journal).values()
 
 
+@pytest.mark.parametrize("content", [b"started\n", b"exit soon\n", b"\xff\xff\n"])
+async def test_a_damaged_receipt_says_nothing_and_costs_itself_alone(content: bytes, journal: Path) -> None:
+    async with open_fake_ingress() as ingress:
+        await _orphan(ingress, journal, ["true"], go=False)
+        path = _receipt(journal)
+        await wait_for(lambda: not receipt.is_held(path))
+        path.write_bytes(content)
+        second = ingress.give(["true"])
+        async with running_agent(ingress, journal):
+            await ingress.wait_until(lambda: second.completion is not None)
+    assert len(ingress.named("complete")) == 1
+    assert list(journal_states(journal).values()) == ["launching"]
+
+
 async def test_one_damaged_record_costs_itself_alone(journal: Path) -> None:
     async with open_fake_ingress() as ingress:
         attempt = await _orphan(ingress, journal, ["true"], go=True)
@@ -152,6 +165,10 @@ async def test_one_damaged_record_costs_itself_alone(journal: Path) -> None:
         async with running_agent(ingress, journal):
             await ingress.wait_until(lambda: attempt.completion is not None)
     assert len(list((journal / "damaged").iterdir())) == 2
+
+
+def _receipt(journal: Path) -> Path:
+    return next(journal.glob("attempts/*/receipt"))
 
 
 async def _orphan(

@@ -12,6 +12,7 @@ process on this journal tells what became of them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -25,7 +26,7 @@ from tenure_worker.attempt import run_attempt
 from tenure_worker.board import Board
 from tenure_worker.client import Client, open_client
 from tenure_worker.credential import Credential
-from tenure_worker.error import FAILED, STOPPED, TEMPORARY, WorkerError
+from tenure_worker.error import FAILED, STOPPED, TEMPORARY, ConfigurationError, WorkerError
 from tenure_worker.journal import Journal, Record, open_journal
 from tenure_worker.pull import Offers
 from tenure_worker.reconcile import is_unspent, occupies_slot, settle
@@ -83,6 +84,7 @@ async def _obey_signals(signals: AsyncIterator[int], ending: Ending) -> None:
 
 async def _run(settings: Settings, ending: Ending, task_status: TaskStatus[None]) -> int:
     try:
+        _check_system()
         credential = Credential(
             token=None if settings.credential_file else settings.token, file=settings.credential_file
         )
@@ -93,6 +95,11 @@ async def _run(settings: Settings, ending: Ending, task_status: TaskStatus[None]
     except WorkerError as error:
         log.critical("worker_cannot_run", worker=settings.name, reason=str(error))
         return error.exit_code
+
+
+def _check_system() -> None:
+    if not hasattr(os, "pidfd_open") or not hasattr(os, "memfd_create"):
+        raise ConfigurationError("The agent needs Linux: evidence about processes is read from its kernel.")
 
 
 async def _open_session(

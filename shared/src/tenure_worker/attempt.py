@@ -116,9 +116,17 @@ class Attempt:
                 self.session.note_refusal(refusal)
                 log.warning("start_refused", attempt=str(self.held.lease.attempt), code=refusal.code)
                 if refusal.disposition != "refresh" or self.held.interrupted.is_set():
-                    await self.session.forget(self.record.offer)
+                    await self._give_up(refusal)
                     return None
             await self._wait_renewed()
+
+    async def _give_up(self, refusal: Refused) -> None:
+        """Obey a refused start; one that says the request is wrong keeps its record for a person to read."""
+        if refusal.disposition != "fix":
+            await self.session.forget(self.record.offer)
+            return
+        journal, reason = self.session.journal, f"the start was refused: {refusal.code}"
+        await on_disk(lambda: journal.set_aside(self.record.offer, reason))
 
     async def _wait_renewed(self) -> None:
         self.session.board.renewal_due.ring()

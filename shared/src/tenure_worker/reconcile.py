@@ -58,8 +58,8 @@ async def settle(session: Session, record: Record) -> None:
     """Bring one record of an older process to its end, as far as the truth allows."""
     try:
         await _settle(session, record)
-    except OSError as error:
-        log.warning("journal_unreadable", offer=str(record.offer), reason=str(error))
+    except (OSError, ValueError) as error:  # a sick disk, or a receipt that nobody of ours wrote
+        log.warning("attempt_unreadable", **_facts(record), reason=str(error))
 
 
 async def _settle(session: Session, record: Record) -> None:
@@ -93,7 +93,7 @@ async def _wait_survivor(session: Session, record: Record) -> Result | Undecided
     pause_s = FIRST_LOOK_S
     while True:
         await anyio.sleep(pause_s)
-        verdict = await on_disk(lambda: look(session, record))
+        verdict: Result | Undecided = await on_disk(lambda: look(session, record))
         if verdict != "survives":
             return verdict
         pause_s = min(2 * pause_s, LOOK_S)

@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 import structlog
 import uuid6
+from anyio.lowlevel import RunVar
 
 from tenure_contracts.wire import session as wire
 from tenure_worker.board import Board
@@ -25,6 +26,9 @@ log = structlog.get_logger("tenure.worker")
 
 AGENT = "tenure-worker/0.1"
 FAREWELL_S = 5.0
+DISK_THREADS = 16
+
+_DISK_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("tenure_worker_disk_threads")
 
 
 @dataclass
@@ -82,8 +86,16 @@ class Session:
 
 
 async def on_disk(work: Callable[[], T]) -> T:
-    """Do blocking work in a thread, so that a slow disk never delays a renewal. Never cancelled half-way."""
-    return await anyio.to_thread.run_sync(work)
+    """Do blocking work in a thread, so that a slow disk never delays a renewal. Never cancelled half-way.
+
+    The threads are the disk's own: a disk that hangs must not use up those that look names up for renewals.
+    """
+    try:
+        limiter = _DISK_THREADS.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(DISK_THREADS)
+        _DISK_THREADS.set(limiter)
+    return await anyio.to_thread.run_sync(work, limiter=limiter)
 
 
 def new_request_id() -> UUID:

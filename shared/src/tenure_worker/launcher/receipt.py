@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -61,11 +62,21 @@ def read(path: Path) -> Receipt | None:
 
 
 def parse(content: bytes, modified_ns: int) -> Receipt:
-    """Parse the lines of a receipt; its last change is the end, once an end is written."""
-    # The end is stamped by the file system, whose clock ticks coarsely and may lie behind the start's.
+    """Parse the lines of a receipt; its last change is the end, once an end is written.
+
+    Raises ValueError for lines that neither launcher nor starter wrote.
+    """
     lines = {words[0]: words[1:] for line in content.splitlines() if (words := line.decode().split())}
+    try:
+        return _receipt(lines, moment(modified_ns))
+    except IndexError as error:
+        raise ValueError("a line of the receipt is too short") from error
+
+
+def _receipt(lines: Mapping[str, list[str]], modified_at: datetime) -> Receipt:
     started = _started(lines["started"]) if "started" in lines else None
-    ended_at = max(moment(modified_ns), started.at) if started else moment(modified_ns)
+    # The end is stamped by the file system, whose clock ticks coarsely and may lie behind the start's.
+    ended_at = max(modified_at, started.at) if started else modified_at
     return Receipt(
         started=started,
         failure=(lines["failed"][0], int(lines["failed"][1])) if "failed" in lines else None,
