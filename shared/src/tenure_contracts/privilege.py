@@ -153,6 +153,7 @@ FUNCTIONS: Final[Mapping[Role, frozenset[str]]] = MappingProxyType(
                 "tenure.create_attempt",
                 "tenure.lock_definitions",
                 "tenure.placement_class",
+                "tenure.placement_matches",
                 "tenure.take_fair_tag",
             }
         ),

@@ -32,3 +32,8 @@ CREATE TABLE tenure.security_audit_events (
     request_id uuid,
     detail     jsonb NOT NULL
 );
+
+-- Serves the replay of a call: a request id has one effect, whoever sends it again, and a second one under the same
+-- id waits here for the first.
+CREATE UNIQUE INDEX security_audit_events_request ON tenure.security_audit_events (request_id)
+    WHERE request_id IS NOT NULL;

@@ -64,4 +64,7 @@ GRANT UPDATE (revision, state, state_version, due_at, next_fire_at, last_observe
     ON tenure.trigger_cursors TO tenure_operator;
 GRANT UPDATE (version, event_sequence) ON tenure.runs TO tenure_operator;
 GRANT UPDATE (state) ON tenure.worker_credentials TO tenure_operator;
-GRANT EXECUTE ON FUNCTION tenure.placement_class(bytea, jsonb) TO tenure_operator;
+GRANT EXECUTE ON FUNCTION
+    tenure.placement_class(bytea, jsonb),
+    tenure.placement_matches(jsonb, jsonb, text[], text[])
+    TO tenure_operator;

@@ -2594,6 +2594,12 @@ CREATE INDEX runs_queued ON tenure.runs USING btree (run) WHERE (status = 'queue
 CREATE INDEX runs_retry_due ON tenure.runs USING btree (next_attempt_at, run) WHERE (status = 'retry_wait'::text);
 
 --
+-- Name: security_audit_events_request; Type: INDEX; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE UNIQUE INDEX security_audit_events_request ON tenure.security_audit_events USING btree (request_id) WHERE (request_id IS NOT NULL);
+
+--
 -- Name: trigger_cursors_due; Type: INDEX; Schema: tenure; Owner: tenure_owner
 --
 
@@ -3272,6 +3278,7 @@ GRANT ALL ON FUNCTION tenure.placement_class(p_digest bytea, p_placement jsonb) 
 --
 
 REVOKE ALL ON FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_executors text[], p_handlers text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_executors text[], p_handlers text[]) TO tenure_operator;
 
 --
 -- Name: FUNCTION record_late_callback(p_attempt uuid, p_call text, p_content bytea, p_worker text, p_payload jsonb, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner

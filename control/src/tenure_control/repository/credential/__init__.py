@@ -1,0 +1,1 @@
+"""Credentials of workers: append-only versions, of which the newest counts."""

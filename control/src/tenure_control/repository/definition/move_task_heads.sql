@@ -1,0 +1,5 @@
+-- Points heads at their new revisions.
+UPDATE tenure.task_heads h
+SET current_revision = n.revision, version = h.version + 1
+FROM unnest($2::text[], $3::int[]) AS n (task, revision)
+WHERE h.project = $1::text AND h.task = n.task AND h.current_revision <> n.revision

@@ -1,0 +1,1 @@
+"""Admitting runs that somebody asked for."""

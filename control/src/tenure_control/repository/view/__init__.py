@@ -1,0 +1,1 @@
+"""Runs and workers as operators see them, with what needs their attention."""
