@@ -18,6 +18,18 @@ UNDER_LOCK := $(if $(shell command -v flock),flock .venv.lock)
 environment:  ## build .venv (every other target does so by itself)
 	@$(UNDER_LOCK) $(MAKE) --silent $(VENV)/.project
 
+.PHONY: demo
+demo: environment  ## a whole system on this machine, a sample project, and what became of each run
+	$(BIN)/python -m tenure.dev.demo
+
+.PHONY: up
+up: environment  ## start PostgreSQL, control and ingress in the background; .tenure/env tells a shell where
+	$(BIN)/python -m tenure dev --background
+
+.PHONY: down
+down: environment  ## stop what `make up` started; the data stays
+	$(BIN)/python -m tenure dev --stop
+
 .PHONY: test
 test: environment  ## run the test suite; make test ARGS="tests/http -x" narrows it
 	$(BIN)/python -m pytest $(ARGS)
@@ -41,6 +53,10 @@ types: environment  ## mypy strict, then basedpyright as a second opinion
 .PHONY: layers
 layers: environment  ## what may import what
 	$(BIN)/lint-imports --no-logo
+
+.PHONY: schema
+schema: environment  ## write schema.sql anew from the migrations
+	$(BIN)/python -m tests.migration.dump
 
 .PHONY: lock
 lock:  ## write the hashed requirement files anew with uv; make lock ARGS=--upgrade takes newer versions

@@ -1,0 +1,208 @@
+"""The composition root: what starts first is outermost and stops last.
+
+settings → TLS → bind (not ready) → database, exactly → lanes → ready
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import structlog
+import trio
+
+from tenure_http import Service as HttpService
+from tenure_http import serve as serve_http
+from tenure_http.probe import Readiness, probe_routes
+from tenure_http.route import Router
+from tenure_http.tls import TlsError, TlsListener, TlsSwitch
+from tenure_ingress.database import Unusable, wait_usable, watch
+from tenure_ingress.metrics import Metrics
+from tenure_ingress.operation.service import Service
+from tenure_ingress.repository.renewal import Renewal, renew
+from tenure_ingress.route import admission
+from tenure_ingress.settings import Address, Settings
+from tenure_postgres.database import Database, Row, open_database
+from tenure_postgres.lane import Lane
+from tenure_postgres.listen import Notifier
+
+log = structlog.get_logger("tenure.ingress")
+
+DONE: Final = 0
+FAILED: Final = 1
+TEMPORARY: Final = 75
+CONFIGURATION: Final = 78
+
+REQUEST_CONNECTIONS: Final = 4
+LEASES_PER_CALL: Final = 256
+
+
+@dataclass(frozen=True)
+class Running:
+    """A process that serves: where it can be reached."""
+
+    address: Address
+    probe_address: Address
+
+
+async def serve(
+    settings: Settings,
+    *,
+    signals: AsyncIterator[Any],
+    task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
+) -> int:
+    """Run one ingress until the first signal, then stop in order; returns the exit code.
+
+    `started()` is called when it is ready. A second signal cuts the stop short. 75: the database never
+    answered; 78: settings, TLS material or database are wrong, logged in one sentence; 1: requests were cut.
+    Cancelling it cuts everything.
+    """
+    try:
+        async with _outer(settings) as outer:
+            return await _run(settings, outer, signals, task_status)
+    except (TlsError, OSError) as error:
+        log.critical("cannot_listen", reason=str(error))
+        return CONFIGURATION
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """What exists before the database does: sockets, probes, metrics."""
+
+    listener: trio.abc.Listener[Any]
+    address: Address
+    probe_address: Address
+    readiness: Readiness
+    metrics: Metrics
+
+
+@asynccontextmanager
+async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
+    """Bind both listeners and answer probes for the block: alive from here on, ready later."""
+    tls = TlsSwitch(settings.tls) if settings.tls else None
+    readiness, metrics = Readiness(), Metrics()
+    listener = await _bind(settings.listen)
+    probe_listener = await _bind(settings.probe_listen)
+    log.info("listening", address=str(_address(listener)), probe=str(_address(probe_listener)), tls=bool(tls))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(
+            partial(serve_http, [probe_listener], Router(probe_routes(readiness, metrics.render)))
+        )
+        outer = _Outer(
+            TlsListener(listener, tls) if tls else listener,
+            _address(listener),
+            _address(probe_listener),
+            readiness,
+            metrics,
+        )
+        try:
+            yield outer
+        finally:
+            nursery.cancel_scope.cancel()
+            log.info("listener_closed")
+
+
+async def _run(
+    settings: Settings, outer: _Outer, signals: AsyncIterator[Any], task_status: trio.TaskStatus[Running]
+) -> int:
+    """Everything between "alive" and the exit code. Signals that come before it is ready end it as well."""
+    code = DONE
+    async with trio.open_nursery() as nursery:
+
+        async def until_stopped() -> None:
+            nonlocal code
+            try:
+                code = await _serve_requests(settings, outer, stop, task_status)
+            except Unusable as unusable:
+                log.critical("database_unusable", reason=str(unusable))
+                code = TEMPORARY if unusable.temporary else CONFIGURATION
+            nursery.cancel_scope.cancel()
+
+        stop = trio.Event()
+        nursery.start_soon(until_stopped)
+        async for _ in signals:
+            if stop.is_set() or not outer.readiness.serves:
+                log.warning("cut_short")
+                code = FAILED if stop.is_set() else DONE
+                nursery.cancel_scope.cancel()
+                break
+            stop.set()
+    return code
+
+
+async def _serve_requests(
+    settings: Settings, outer: _Outer, stop: trio.Event, task_status: trio.TaskStatus[Running]
+) -> int:
+    async with _databases(settings) as (database, lane_database, notify_database):
+        await wait_usable(database, settings.start_budget_s)
+        async with trio.open_nursery() as background:
+            lane = _renewal_lane(settings, lane_database)
+            outer.metrics.observe_lane(lane)
+            notifier = Notifier(notify_database)
+            await background.start(lane.run)
+            await background.start(notifier.run)
+            service = Service(settings, database, lane, lambda: notifier.notify("tenure_dispatch"))
+            drained = await _serve_until(settings, outer, service, stop, task_status)
+            background.cancel_scope.cancel()
+        log.info("lanes_flushed")
+    log.info("pool_closed")
+    return DONE if drained else FAILED
+
+
+async def _serve_until(
+    settings: Settings,
+    outer: _Outer,
+    service: Service,
+    stop: trio.Event,
+    task_status: trio.TaskStatus[Running],
+) -> bool:
+    """Serve until `stop`, then drain. Returns whether every request in flight was answered."""
+    async with trio.open_nursery() as nursery:
+        http: HttpService = await nursery.start(
+            partial(serve_http, [outer.listener], admission(service, outer.readiness), observer=outer.metrics)
+        )
+        nursery.start_soon(watch, service.database, outer.readiness)
+        outer.readiness.become("ready")
+        log.info("ready", address=str(outer.address))
+        task_status.started(Running(outer.address, outer.probe_address))
+        await stop.wait()
+        outer.readiness.become("draining", "asked to stop")
+        log.info("draining", in_flight=http.in_flight)
+        drained = await http.stop(settings.drain_budget_s)
+        log.info("drained", left=dict(drained.left))
+        nursery.cancel_scope.cancel()
+    return drained.complete
+
+
+@asynccontextmanager
+async def _databases(settings: Settings) -> AsyncIterator[tuple[Database, Database, Database]]:
+    """Connections: some for requests, one that only the renewal lane takes, one for notifications."""
+
+    def opened(size: int, name: str) -> Any:
+        return open_database(
+            settings.database_url, size=size, name=f"tenure ingress {name}", statements=settings.statements
+        )
+
+    async with (
+        opened(REQUEST_CONNECTIONS, "requests") as requests,
+        opened(1, "renewals") as renewals,
+        opened(1, "notify") as notify,
+    ):
+        yield requests, renewals, notify
+
+
+def _renewal_lane(settings: Settings, database: Database) -> Lane[Renewal, list[Row | None]]:
+    return Lane(database, partial(renew, lease_s=settings.lease_s), name="renew", max_items=LEASES_PER_CALL)
+
+
+async def _bind(address: Address) -> trio.SocketListener:
+    (listener,) = await trio.open_tcp_listeners(address.port, host=address.host)
+    return listener
+
+
+def _address(listener: trio.SocketListener) -> Address:
+    host, port, *_ = listener.socket.getsockname()
+    return Address(host, port)

@@ -1,0 +1,54 @@
+"""Renewal, through its lane."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tenure_contracts.wire.field import Instant, instant
+from tenure_contracts.wire.lease import Fence, Renew, Renewed, RenewedLease
+from tenure_ingress.operation.activation import stop_of
+from tenure_ingress.operation.service import Service, check
+from tenure_ingress.repository.caller import Caller
+from tenure_ingress.repository.renewal import Renewal, outcome
+from tenure_postgres.database import Row
+from tenure_postgres.lane import StillLocked
+
+
+async def renew(service: Service, caller: Caller, message: Renew) -> Renewed:
+    """Extend the authority over each lease; one that stayed locked for a second is answered `retry` alone."""
+    rows = await _rows(service, Renewal(caller, message.leases))
+    answered = [row for row in rows if row is not None]
+    for row in answered:
+        check(row)
+    return Renewed(
+        leases=tuple(_lease(fence, row) for fence, row in zip(message.leases, rows, strict=True)),
+        renew_s=service.renew_s(),
+        drain_requested=any(row["drain_requested"] for row in answered),
+        server_time=Instant.of(max(row["server_time"] for row in answered)),
+    )
+
+
+async def _rows(service: Service, renewal: Renewal) -> Sequence[Row | None]:
+    keys = [fence.attempt for fence in renewal.fences]
+    content = (renewal.caller, tuple(renewal.fences))
+    try:
+        return await service.renewals.submit(renewal, keys=keys, content=content, weight=len(keys))
+    except StillLocked as locked:
+        if not isinstance(locked.rest, Renewal) or not locked.rest.done:
+            raise
+        return outcome(locked.rest)
+
+
+def _lease(fence: Fence, row: Row | None) -> RenewedLease:
+    if row is None:
+        return RenewedLease(attempt=fence.attempt, status="retry", disposition="retry")
+    return RenewedLease(
+        attempt=fence.attempt,
+        status=row["status"],
+        lease_version=row["lease_version"],
+        expires_at=instant(row["expires_at"]),
+        late=row["late"],
+        stop=stop_of(row),
+        terminal=row["terminal"],
+        disposition=row["disposition"],
+    )

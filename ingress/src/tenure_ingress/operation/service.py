@@ -1,0 +1,89 @@
+"""What every operation works with, and how it asks the database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import trio
+
+from tenure_contracts.error import Refusal
+from tenure_contracts.wire.session import Advice
+from tenure_ingress.repository.call import Rows
+from tenure_ingress.repository.renewal import Renewal
+from tenure_ingress.settings import Settings
+from tenure_postgres.database import Database, Row
+from tenure_postgres.lane import Lane
+
+LOCKED_PATIENCE_S: Final = 1.0
+"""How long an item whose rows are locked elsewhere is tried again before its caller is told to come back."""
+
+LOCKED_PAUSE_S: Final = 0.02
+
+
+@dataclass(frozen=True)
+class Service:
+    """The open database as tenure_ingress, the renewal lane, and whom to tell about dispatchable work."""
+
+    settings: Settings
+    database: Database
+    renewals: Lane[Renewal, list[Row | None]]
+    work_returned: Callable[[], None]
+
+    @property
+    def advice(self) -> Advice:
+        """The pace that workers are told to keep."""
+        settings = self.settings
+        return Advice(heartbeat_s=settings.heartbeat_s, renew_s=self.renew_s(), lease_s=settings.lease_s)
+
+    def renew_s(self) -> float:
+        """When to renew next: a little earlier for some, so that a fleet does not renew in step."""
+        return round(self.settings.renew_s * random.uniform(0.85, 1.0), 3)  # noqa: S311 - jitter, not a secret
+
+    async def rows(self, unit: Rows) -> Sequence[Row]:
+        """All rows of a call."""
+        return await self.database.call(unit)
+
+    async def row(self, unit: Rows) -> Row:
+        """The only row of a call. Raises Refusal when it says so."""
+        (row,) = await self.database.call(unit)
+        check(row)
+        return row
+
+    async def unlocked_row(self, unit: Rows) -> Row:
+        """The only row of a call that leaves out what is locked elsewhere; Refusal `busy` after a second.
+
+        The call is repeated for as long; its statement recognises a repetition.
+        """
+        deadline = trio.current_time() + LOCKED_PATIENCE_S
+        while True:
+            row = await self.row(unit)
+            if not row["locked"]:
+                return row
+            if trio.current_time() >= deadline:
+                raise Refusal("busy", "The attempt is locked by somebody else.")
+            await trio.sleep(LOCKED_PAUSE_S)
+
+
+DETAILS: Final = {
+    "session_fenced": "The session was replaced, is offline, or is not of this worker.",
+    "lease_fenced": "The lease is not held under this fence.",
+    "lease_expired": "The lease ran out before the start: renew it, then start.",
+    "lease_not_started": "The attempt has not crossed the start barrier: send `starting` first.",
+    "already_started": "The attempt runs already: a start failure can no longer be reported.",
+    "handle_conflict": "The attempt runs under another executor handle.",
+    "content_conflict": "The same was reported before with other content; the first report stands.",
+    "stop_requested": "The attempt is to be stopped: do not start it.",
+    "attempt_settled": "The attempt has ended; the report was kept as late evidence.",
+    "unknown_attempt": "There is no such attempt.",
+    "invalid_field": "$.lease.lease_version is greater than the version that was given out.",
+}
+
+
+def check(row: Row) -> None:
+    """Raise the Refusal that a row carries, if it carries one."""
+    code = row["refusal"]
+    if code is not None:
+        raise Refusal(code, DETAILS.get(code, ""))
