@@ -102,7 +102,8 @@ def _parse(file: Path) -> Mapping[str, Any]:
         raise DefinitionFileError(f"{file}: {_one_line(error)}") from error
     if not isinstance(parsed, dict):
         raise DefinitionFileError(f"{file}: a mapping expected, with project, {', '.join(KINDS)}")
-    return _with_text_keys(file, parsed)
+    texts: dict[str, Any] = _with_text_keys(file, parsed)
+    return texts
 
 
 def _one_line(error: BaseException) -> str:
@@ -129,13 +130,13 @@ def _with_text_keys(file: Path, value: Any) -> Any:
 class _Loader(yaml.SafeLoader):
     """YAML 1.2 scalars, no anchors, no duplicate keys."""
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:  # type: ignore[override]
-        event = self.peek_event()
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise yaml.constructor.ConstructorError(
                 None, None, "anchors and aliases are not allowed", event.start_mark
             )
-        return super().compose_node(parent, index)  # type: ignore[arg-type]
+        return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

@@ -7,6 +7,7 @@ from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from tenure_control.migration import migrate, roles_sql
+from tenure_control.operator import enrol_operator, knows_token
 from tenure_postgres.database import Connection, open_database
 
 NAME: Final = "tenure"
@@ -56,3 +57,15 @@ async def prepare_database(addresses: Addresses) -> int:
         await database.transact(roles)
     async with open_database(addresses.of("tenure_migrate"), size=1, name="tenure dev") as database:
         return len(await migrate(database))
+
+
+async def enrol_owner(addresses: Addresses) -> str:
+    """Make the operator `dev`, owner of every project, and return a new token of it."""
+    async with open_database(addresses.of("tenure_migrate"), size=1, name="tenure dev") as database:
+        return await enrol_operator(database, "dev")
+
+
+async def is_known(addresses: Addresses, token: str) -> bool:
+    """Whether this database takes an operator's token."""
+    async with open_database(addresses.of("tenure_operator"), size=1, name="tenure dev") as database:
+        return await knows_token(database, token)
