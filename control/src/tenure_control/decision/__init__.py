@@ -1,1 +1,1 @@
-"""What is decided, apart from how facts are read and effects are written: pure functions, facts in, decision out."""
+"""What is decided: pure functions, facts in, decision out. How facts are read is elsewhere."""
