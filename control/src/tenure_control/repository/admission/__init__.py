@@ -1,0 +1,1 @@
+"""Queued runs without an attempt."""

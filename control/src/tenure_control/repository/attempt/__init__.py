@@ -1,0 +1,1 @@
+"""Fresh attempts of queued runs, made under the run lock."""

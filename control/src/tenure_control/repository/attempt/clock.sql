@@ -1,0 +1,2 @@
+-- The database's time, after the locks were taken.
+SELECT tenure.clock()

@@ -1,0 +1,1 @@
+"""Runs that are to be cancelled and have not ended."""

@@ -1,0 +1,1 @@
+"""Trigger cursors: claims, and the one decision that ends each."""

@@ -1,0 +1,1 @@
+"""Workflow runs that are not finished."""

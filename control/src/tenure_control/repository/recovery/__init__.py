@@ -1,0 +1,1 @@
+"""Attempts whose authority ended: found, returned when they never started, and noted when they did."""
