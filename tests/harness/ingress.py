@@ -24,6 +24,7 @@ import trio
 from tenure_ingress.app import Running, serve
 from tenure_ingress.settings import Address, Settings
 from tests.harness.database import ScratchDatabase
+from tests.harness.fake_worker import PLAIN
 
 ANYWHERE = Address("127.0.0.1", 0)
 STOP_S = 15.0
@@ -64,7 +65,7 @@ class RunningIngress:
 
     async def probe(self, path: str) -> httpx.Response:
         """GET a path of the probe listener: /livez, /readyz or /metrics."""
-        async with httpx.AsyncClient(trust_env=False, base_url=self.probe_url) as client:
+        async with httpx.AsyncClient(trust_env=False, base_url=self.probe_url, verify=PLAIN) as client:
             return await client.get(path)
 
     async def wait_status(self, status: str, within_s: float = 10) -> None:

@@ -38,6 +38,24 @@ PROJECT: Final = "shop"
 ACTOR: Final = "system"
 
 
+SETTLE_LOST: Final = """
+WITH lost AS (
+    UPDATE tenure.run_attempts SET status = 'lost', ended_at = tenure.clock()
+    WHERE attempt = $1::uuid AND status IN ('starting', 'running') RETURNING run
+), released AS (
+    UPDATE tenure.run_leases SET state = 'released', release_reason = 'lease_expired', version = version + 1
+    WHERE attempt = $1 AND state = 'leased'
+), moved AS (
+    UPDATE tenure.runs r SET status = 'lost', version = r.version + 2, event_sequence = r.event_sequence + 2
+    FROM lost WHERE r.run = lost.run RETURNING r.run, r.event_sequence
+)
+INSERT INTO tenure.run_events
+SELECT m.run, m.event_sequence - 2 + i.number, i.machine || '.lost', NULL, 'lost', $2::text, tenure.clock(),
+       i.machine || '-lost', '{}'
+FROM moved m, (VALUES (1, 'attempt'), (2, 'run')) AS i (number, machine)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class SeededRun:
     """A run that was admitted, and its first attempt."""
@@ -207,16 +225,7 @@ class Seed:
 
     def settle_lost(self, run: SeededRun) -> None:
         """What recovery does on proof that an attempt is gone: attempt and run lost, the lease released."""
-        self.database.execute(
-            f"""
-            UPDATE tenure.run_attempts SET status = 'lost', ended_at = tenure.clock()
-             WHERE attempt = '{run.attempt}';
-            UPDATE tenure.run_leases SET state = 'released', release_reason = 'lease_expired',
-                                         version = version + 1
-             WHERE attempt = '{run.attempt}' AND state = 'leased';
-            UPDATE tenure.runs SET status = 'lost' WHERE run = '{run.run}';
-            """
-        )
+        self.database.rows(SETTLE_LOST, run.attempt, ACTOR)
 
     def status(self, run: SeededRun) -> tuple[str, str]:
         """The status of a run and of its first attempt."""

@@ -201,37 +201,29 @@ LIVE_CALLS: dict[str, Call] = {
 }
 
 
-@pytest.mark.parametrize(
-    "call", [*LIVE_CALLS.values(), lambda worker, _: worker.offline()], ids=[*LIVE_CALLS, "offline"]
-)
-async def test_a_replaced_session_is_fenced_in_every_call(worker: FakeWorker, seed: Seed, call: Call) -> None:
+async def test_a_replaced_session_is_fenced_in_every_call(worker: FakeWorker, seed: Seed) -> None:
     work = await claim(seed, worker)
     await worker.another().register(takeover=True)
-    with refused("session_fenced"):
-        await call(worker, work)
+    for call in (*LIVE_CALLS.values(), lambda worker, _: worker.offline()):
+        with refused("session_fenced"):
+            await call(worker, work)
 
 
-@pytest.mark.parametrize("call", LIVE_CALLS.values(), ids=LIVE_CALLS)
-async def test_an_offline_session_is_fenced_in_every_call_but_offline(
-    worker: FakeWorker, seed: Seed, call: Call
-) -> None:
+async def test_an_offline_session_is_fenced_in_every_call_but_offline(worker: FakeWorker, seed: Seed) -> None:
     work = await claim(seed, worker)
     await worker.offline()
-    with refused("session_fenced"):
-        await call(worker, work)
+    for call in LIVE_CALLS.values():
+        with refused("session_fenced"):
+            await call(worker, work)
 
 
-@pytest.mark.parametrize("call", LIVE_CALLS.values(), ids=LIVE_CALLS)
-async def test_a_wrong_generation_and_an_unknown_session_are_fenced(
-    worker: FakeWorker, seed: Seed, call: Call
-) -> None:
+async def test_a_wrong_generation_and_an_unknown_session_are_fenced(worker: FakeWorker, seed: Seed) -> None:
     work = await claim(seed, worker)
-    worker.generation = 2
-    with refused("session_fenced"):
-        await call(worker, work)
-    worker.generation, worker.session = 1, str(uuid4())
-    with refused("session_fenced"):
-        await call(worker, work)
+    for session, generation in ((worker.session, 2), (str(uuid4()), 1)):
+        worker.session, worker.generation = session, generation
+        for call in LIVE_CALLS.values():
+            with refused("session_fenced"):
+                await call(worker, work)
 
 
 async def test_a_delayed_registration_of_a_replaced_session_has_no_effect(
