@@ -78,7 +78,8 @@ def test_the_table_is_the_description(name: str, module: ModuleType, table: Tabl
 def test_every_pair_is_allowed_or_refused_as_the_table_says(
     name: str, module: ModuleType, table: Table
 ) -> None:
-    for before, after in itertools.product((None, *module.STATES), module.STATES):
+    states: tuple[str, ...] = module.STATES
+    for before, after in itertools.product((None, *states), states):
         if (before, after) in table:
             _check(name, module, before, after)
         else:

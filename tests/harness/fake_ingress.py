@@ -478,7 +478,10 @@ async def open_fake_ingress(*, port: int = 0) -> AsyncIterator[FakeIngress]:
     async with await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port) as listener:
         ingress.url = f"http://127.0.0.1:{listener.extra(SocketAttribute.local_port)}"
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(listener.serve, lambda stream: _serve_connection(ingress, stream))
+            # The listener is bound already, so a connection that comes early waits for its turn.
+            tasks.start_soon(  # noqa: ASYNC113
+                listener.serve, lambda stream: _serve_connection(ingress, stream)
+            )
             yield ingress
             tasks.cancel_scope.cancel()
 

@@ -24,7 +24,7 @@ async def echo_through_proxy() -> AsyncIterator[tuple[FaultProxy, trio.SocketStr
 
     async with trio.open_nursery() as nursery:
         (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
-        nursery.start_soon(trio.serve_listeners, echo, [listener])
+        await nursery.start(trio.serve_listeners, echo, [listener])
         host, port = listener.socket.getsockname()
         async with open_proxy((host, port)) as proxy, await connect(proxy) as client:
             yield proxy, client

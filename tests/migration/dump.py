@@ -28,7 +28,7 @@ _NOISE = re.compile(
 
 def dump_schema(server: EmbeddedServer, database: str) -> str:
     """The schema of a database, without what differs from one dump to the next."""
-    command = [find_binaries() / "pg_dump", "--schema-only", server.dsn(database=database)]
+    command = [str(find_binaries() / "pg_dump"), "--schema-only", server.dsn(database=database)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     without_noise = _NOISE.sub("", text)
     return HEADING + re.sub(r"\n{3,}", "\n\n", without_noise).strip() + "\n"

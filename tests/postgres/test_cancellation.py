@@ -33,8 +33,8 @@ async def stubborn(connection: Connection) -> None:
     await insert(connection)
     try:
         await asyncio.sleep(30)
-    except asyncio.CancelledError:
-        await connection.execute("SELECT 1")
+    except asyncio.CancelledError:  # noqa: ASYNC103 - being stubborn is the point
+        await connection.execute("SELECT 1")  # noqa: ASYNC102
 
 
 UNITS = [sleep_in_statement, sleep_in_python, sleep_in_prepare, stubborn]

@@ -133,22 +133,22 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         event = self.peek_event()  # type: ignore[no-untyped-call]
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise yaml.constructor.ConstructorError(
-                None, None, "anchors and aliases are not allowed", event.start_mark
-            )
+            raise _refused("anchors and aliases are not allowed", event)
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be text", key.start_mark)
+                raise _refused("a key must be text", key)
             if key.value in seen:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"{key.value!r} stands here twice", key.start_mark
-                )
+                raise _refused(f"{key.value!r} stands here twice", key)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
+
+
+def _refused(problem: str, where: Any) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, problem, where.start_mark)
 
 
 _SCALARS: Final = {

@@ -16,7 +16,7 @@ class DefinitionError(ValueError):
         self.read = read
 
     def member(self) -> dict[str, object]:
-        """The fault as an item of a problem document's `problems`."""
+        """The fault as an item of a problem document's `errors`."""
         return {
             "path": self.path,
             "reason": self.reason,

@@ -118,7 +118,7 @@ async def _settle(crossing: Crossing[T], connection: Connection, progress: Progr
     try:
         with trio.move_on_at(deadline):
             await crossing.wait()
-    except trio.Cancelled as caller_gave_up:
+    except trio.Cancelled as caller_gave_up:  # noqa: ASYNC103 - raised again below, unless the answer came
         cancelled = caller_gave_up
         if progress.commit_sent:
             with trio.CancelScope(shield=True, deadline=deadline):
@@ -157,7 +157,8 @@ async def _in_transaction(unit: Unit[T], connection: Connection, progress: Progr
     try:
         result = await unit(connection)
     except BaseException:
-        await _roll_back(connection)
+        # asyncio: whoever cancels this terminates the connection, so nothing can hang here.
+        await _roll_back(connection)  # noqa: ASYNC102
         raise
     progress.commit_sent = True
     if await connection.execute("COMMIT") != "COMMIT":
@@ -210,7 +211,7 @@ async def open_database(
         pool = Pool(loop, Address(dsn, name, statements), size)
         try:
             yield Database(loop, pool, name, deadline_s)
-        except BaseException as error:  # noqa: BLE001 - raised again below, outside of the loop's nurseries
+        except BaseException as error:  # noqa: ASYNC103, BLE001 - raised again below, outside the nurseries
             failure = error
         finally:
             pool.close()

@@ -51,7 +51,7 @@ def roles_sql() -> str:
 
 
 def _folder() -> Traversable:
-    return files(__package__)
+    return files("tenure_control.migration")
 
 
 def _read(file: Traversable) -> Migration:

@@ -71,7 +71,7 @@ async def _run_once(child: Child, place: Place, task_status: trio.TaskStatus[Non
     try:
         return await process.wait()
     finally:
-        await _end(process)
+        await _end(process)  # noqa: ASYNC102 - it shields and bounds itself
         pid_file.unlink(missing_ok=True)
 
 
