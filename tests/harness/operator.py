@@ -141,9 +141,9 @@ class OperatorApi:
 
 
 @asynccontextmanager
-async def open_operator(database: ScratchDatabase) -> AsyncIterator[OperatorApi]:
-    """Have the API of a database for the block, with an owner called `root`."""
-    async with database.open("tenure_operator") as opened:
+async def open_operator(database: ScratchDatabase, *, size: int = 4) -> AsyncIterator[OperatorApi]:
+    """Have the API of a database for the block, with an owner called `root`. `size`: connections at most."""
+    async with database.open("tenure_operator", size=size) as opened:
         api = OperatorApi(database, Router(()), OperatorClient(Router(()), None))
         surface = Surface(opened, api.wake, api.dispatch, lambda: api.cycles)
         api.router = Router(operator_routes(surface))

@@ -55,6 +55,8 @@ async def test_the_same_key_and_content_is_the_same_run(api: OperatorApi, shop: 
     assert (again.status, again.json) == (200, {**first.json, "replayed": True})
     assert api.dispatched == dispatched
     assert api.database.value("SELECT count(*) FROM tenure.runs") == 1
+    started = "SELECT count(*) FROM tenure.security_audit_events WHERE action = 'start'"
+    assert api.database.value(started) == 1
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 import msgspec
+import trio
 from uuid6 import uuid7
 
 from tenure_contracts.definition import TaskSpec
@@ -27,7 +29,9 @@ from tenure_control.repository.submission import admission as stored
 from tenure_control.repository.submission.admission import Admission, Admitted, Asked, Resolved
 from tenure_control.repository.view.runs import show_runs
 from tenure_http import Request, Response
-from tenure_postgres.database import Connection, Database
+from tenure_postgres.database import Connection
+
+Specs: TypeAlias = Mapping[tuple[str, int], TaskSpec]
 
 OWN_KEYS: Final = ("cron:", "fire:", "rerun:")
 """Keys that the system makes itself: somebody else's would take an occurrence away."""
@@ -41,24 +45,43 @@ class Started:
     created: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Submission:
+    """A submission as it was read: its items, and where each stands in the body."""
+
+    many: bool
+    asked: list[Asked]
+    paths: list[str]
+
+
 async def start(surface: Surface, request: Request) -> Response:
     """Admit runs: 201 when at least one is new, 200 when all were admitted before."""
     project = named(request, "project")
     needed = demand(request, "operator", project)
     await check(surface, needed)
-    submission = decode_submission(request.body)
-    items = submission.runs if isinstance(submission, StartRuns) else [submission]
-    paths = [f"$.runs[{index}]" for index in range(len(items))] if submission is not items[0] else ["$"]
-    asked = [_asked(item, path) for item, path in zip(items, paths, strict=True)]
-    admissions = await _prepare(surface.database, needed, asked, paths)
-    started = await _admit(surface.database, needed, admissions, paths)
-    created = any(each.created for each in started)
-    if created:
+    # A thousand inputs are a while of pure computing, and the cadences share this thread.
+    submission = await trio.to_thread.run_sync(_read, request.body)
+    resolved, specs = await surface.database.fetch(partial(_resolve, project=project, asked=submission.asked))
+    admissions = await trio.to_thread.run_sync(_admissions, submission, resolved, specs)
+    any_new = any(found.existing is None for found in resolved)
+    started = await surface.database.transact(
+        partial(_admit, needed=needed, admissions=admissions, paths=submission.paths, any_new=any_new)
+    )
+    if any_new:
         surface.dispatch()
         surface.wake()
     runs = [each.run for each in started]
-    body = RunsStarted(runs=runs) if isinstance(submission, StartRuns) else runs[0]
-    return answer(body, 201 if created else 200)
+    created = any(each.created for each in started)
+    return answer(RunsStarted(runs=runs) if submission.many else runs[0], 201 if created else 200)
+
+
+def _read(body: bytes) -> _Submission:
+    submission = decode_submission(body)
+    if not isinstance(submission, StartRuns):
+        return _Submission(many=False, asked=[_asked(submission, "$")], paths=["$"])
+    paths = [f"$.runs[{index}]" for index in range(len(submission.runs))]
+    asked = [_asked(item, path) for item, path in zip(submission.runs, paths, strict=True)]
+    return _Submission(many=True, asked=asked, paths=paths)
 
 
 def _asked(item: StartRun, path: str) -> Asked:
@@ -72,29 +95,24 @@ def _asked(item: StartRun, path: str) -> Asked:
     return Asked(item.task, item.revision, item.priority, item.idempotency_key, text)
 
 
-async def _prepare(
-    database: Database, needed: Demand, asked: Sequence[Asked], paths: Sequence[str]
-) -> list[Admission]:
-    """Resolve revisions and render plans, outside of the transaction that admits."""
-
-    async def unit(connection: Connection) -> tuple[list[Resolved], Mapping[tuple[str, int], TaskSpec]]:
-        resolved = await stored.resolve(connection, needed.project, asked)
-        pins = {
-            (each.task, found.revision)
-            for each, found in zip(asked, resolved, strict=True)
-            if found.existing is None and found.revision is not None
-        }
-        return resolved, await stored.read_specs(connection, needed.project, sorted(pins))
-
-    resolved, specs = await database.fetch(unit)
-    return [
-        _admission(each, found, specs, path) for each, found, path in zip(asked, resolved, paths, strict=True)
-    ]
+async def _resolve(
+    connection: Connection, project: str, asked: Sequence[Asked]
+) -> tuple[list[Resolved], Specs]:
+    resolved = await stored.resolve(connection, project, asked)
+    pins = {
+        (each.task, found.revision)
+        for each, found in zip(asked, resolved, strict=True)
+        if found.existing is None and found.revision is not None
+    }
+    return resolved, await stored.read_specs(connection, project, sorted(pins))
 
 
-def _admission(
-    asked: Asked, found: Resolved, specs: Mapping[tuple[str, int], TaskSpec], path: str
-) -> Admission:
+def _admissions(submission: _Submission, resolved: Sequence[Resolved], specs: Specs) -> list[Admission]:
+    items = zip(submission.asked, resolved, submission.paths, strict=True)
+    return [_admission(asked, found, specs, path) for asked, found, path in items]
+
+
+def _admission(asked: Asked, found: Resolved, specs: Specs, path: str) -> Admission:
     if found.existing_task is not None and found.existing_task != asked.task:
         raise conflict(asked.key, path)
     if not found.known or found.revision is None:
@@ -121,18 +139,24 @@ def _value(text: str) -> Any:
 
 
 async def _admit(
-    database: Database, needed: Demand, admissions: Sequence[Admission], paths: Sequence[str]
+    connection: Connection,
+    needed: Demand,
+    admissions: Sequence[Admission],
+    paths: Sequence[str],
+    *,
+    any_new: bool,
 ) -> list[Started]:
-    async def unit(connection: Connection) -> list[Started]:
-        operator = await admit_caller(connection, needed)
+    operator = await admit_caller(connection, needed)
+    if any_new:
         detail = {"tasks": sorted({each.asked.task for each in admissions}), "runs": len(admissions)}
         await record(connection, operator, "start", f"project:{needed.project}", detail=detail)
-        admitted = await stored.admit(connection, needed.project, admissions, operator_actor(operator))
-        for each, outcome, path in zip(admissions, admitted, paths, strict=True):
-            refuse(outcome, each.asked, path)
-        return await started_runs(connection, needed.project, admitted)
-
-    return await database.transact(unit)
+    admitted = await stored.admit(connection, needed.project, admissions, operator_actor(operator))
+    for each, outcome, path in zip(admissions, admitted, paths, strict=True):
+        refuse(outcome, each.asked, path)
+    if not any_new and any(outcome.created for outcome in admitted):
+        # The runs that were seen a moment ago are gone. Nothing may happen without its audit row before it.
+        raise Refusal("busy")
+    return await started_runs(connection, needed.project, admitted)
 
 
 async def started_runs(connection: Connection, project: str, admitted: Sequence[Admitted]) -> list[Started]:
