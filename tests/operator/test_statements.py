@@ -37,7 +37,7 @@ def statement_parameters(statement: str) -> int:
 async def test_all_calls_at_once_do_not_deadlock(
     database: ScratchDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A deadlock is found before a lock wait is too long, and its victim, not tried again, would be `busy`."""
+    """A deadlock is found before a lock wait is too long; its victim, not tried again, would be `busy`."""
     monkeypatch.setattr("tenure_postgres.database.PAUSES_S", ())
     database.execute(f"ALTER DATABASE {database.name} SET deadlock_timeout = '50ms'")
     async with open_operator(database, size=8) as api:
