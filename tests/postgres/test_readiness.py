@@ -142,12 +142,12 @@ async def test_a_database_without_the_schema_is_one_finding(make_database: MakeD
     assert "run `tenure control migrate`" in finding.sentence
 
 
-async def test_a_read_only_server_is_unavailable(database: ScratchDatabase) -> None:
+async def test_a_read_only_server_is_wrong(database: ScratchDatabase) -> None:
     database.execute(
         f"ALTER ROLE tenure_control IN DATABASE {database.name} SET default_transaction_read_only = on"
     )
     (finding,) = await look(database, "tenure_control")
-    assert finding.kind == "unavailable"
+    assert finding.kind == "configuration"
     assert "read-only" in finding.sentence
 
 

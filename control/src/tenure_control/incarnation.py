@@ -7,7 +7,6 @@ incarnation: nothing of the old one survives, exactly as if the process had been
 from __future__ import annotations
 
 import secrets
-import socket
 from dataclasses import dataclass
 from typing import Self
 
@@ -28,8 +27,3 @@ class Incarnation:
     def owner(self) -> str:
         """What stands in the claims of this incarnation."""
         return f"{self.replica}/{self.id}"
-
-
-def replica_name() -> str:
-    """The name of this process when nobody gave it one: its host, and something that no other process has."""
-    return f"{socket.gethostname()[:40]}-{secrets.token_hex(2)}"

@@ -52,16 +52,27 @@ class Finding:
 async def check_readiness(database: Database, role: Role) -> tuple[Finding, ...]:
     """Compare server, role, settings and privileges with what they must be; nothing found means ready.
 
-    Never raises an error of the database: that is a finding too. A server that is not the writable primary is
-    `unavailable`, because a failover may be under way.
+    Never raises an error of the database: that is a finding too. A server that answers and is wrong, which a
+    read-only one is, is `configuration`: only silence is `unavailable`.
     """
     try:
         facts, held = await database.fetch(partial(_read, role))
     except (Busy, Unavailable, OutcomeUnknown) as error:
         return (Finding("unavailable", f"{database.name}: {error}"),)
     except DatabaseError as error:
-        return (Finding("configuration", f"{database.name}: {error}"),)
+        return (Finding("configuration", f"{database.name}: {error}: {_advice(error)}"),)
     return tuple(_findings(role, facts, held))
+
+
+# What to do about an answer that is a refusal, by the class of its SQLSTATE.
+ADVICE: Mapping[str, str] = {
+    "28": "run `tenure control roles`, and give the address with the role's password",
+    "3D": "create the database, run `tenure control roles` in it and then `tenure control migrate`",
+}
+
+
+def _advice(error: DatabaseError) -> str:
+    return ADVICE.get((error.sqlstate or "")[:2], "run `tenure control roles` and `tenure control migrate`")
 
 
 async def _read(role: Role, connection: Connection) -> tuple[Row, tuple[Held, ...]]:
@@ -73,7 +84,7 @@ async def _read(role: Role, connection: Connection) -> tuple[Row, tuple[Held, ..
 
 def _findings(role: Role, facts: Row, held: tuple[Held, ...]) -> Iterator[Finding]:
     if facts["read_only"]:
-        yield Finding("unavailable", "the server is read-only: give the address of the writable primary")
+        yield Finding("configuration", "the server is read-only: give the address of the writable primary")
     for sentence in _wrong(role, facts, held):
         yield Finding("configuration", sentence)
 

@@ -1,0 +1,171 @@
+"""The composition root: what a control process is, from its first line in the log to its exit code.
+
+    settings → signals → operator listener → [ pools → readiness → startup recovery → lifecycles
+    → scheduler cadence → cancellation cadence → admission ]
+
+The part in brackets is one incarnation (see `life`). A lost database ends it, and the next one begins at its
+first step; the process, its listener and its liveness go on. Everything stops in the reverse order.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, Final, Literal
+
+import structlog
+import trio
+
+from tenure_control.incarnation import Incarnation
+from tenure_control.life import End, Patience, background, live, step
+from tenure_control.process import ExitCode, Process
+from tenure_control.settings import Address, Settings
+from tenure_control.usable import Unusable, may_pass
+from tenure_http import Router, Service
+from tenure_http import serve as serve_http
+from tenure_http.probe import gated, probe_routes
+from tenure_http.tls import TlsError, TlsListener, TlsSwitch
+
+log = structlog.get_logger("tenure.control")
+
+SHORTEST_PAUSE_S: Final = 0.1
+LONGEST_PAUSE_S: Final = 2.0
+
+LISTENER_BUDGET_S: Final = 1.0
+"""Requests were drained long before; what is left are probes."""
+
+
+async def serve(
+    settings: Settings,
+    *,
+    signals: AsyncIterator[Any],
+    task_status: trio.TaskStatus[Process] = trio.TASK_STATUS_IGNORED,
+) -> ExitCode:
+    """Run one control process until it is asked to stop, and return its exit code.
+
+    The first signal stops it in order, a second one cuts. `started()` gets the process when its listener is
+    up, which is before the database is looked at. 75: the database never answered, or was lost and
+    `exit_on_database_loss` is set; 78: it answered and is wrong, or the listener cannot be had, told in one
+    sentence; 1: something had to be cut. An unexpected error comes out as it is, once all is unwound.
+    Cancelling it cuts everything.
+    """
+    process = Process(settings)
+    code: ExitCode | None = None
+    try:
+        log.info("started", step="settings")
+        code = await _under_signals(process, signals, task_status)
+    except BaseExceptionGroup as group:
+        raise _original(group) from None
+    finally:
+        process.end(code)
+        log.info("ended", exit_code=code)
+    return code
+
+
+async def _under_signals(
+    process: Process, signals: AsyncIterator[Any], task_status: trio.TaskStatus[Process]
+) -> ExitCode:
+    code = ExitCode.FAILED
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(_receive, signals, process, nursery.cancel_scope)
+        with step("signals"):
+            code = await _listen(process, task_status)
+        nursery.cancel_scope.cancel()
+    return code
+
+
+async def _receive(signals: AsyncIterator[Any], process: Process, everything: trio.CancelScope) -> None:
+    async for signal in signals:
+        if process.stop_wanted.is_set():
+            log.warning("cut_short", signal=str(signal))
+            everything.cancel()
+            return
+        log.info("stop_requested", signal=str(signal))
+        process.ask_stop()
+
+
+async def _listen(process: Process, task_status: trio.TaskStatus[Process]) -> ExitCode:
+    try:
+        listener = await _bind(process)
+    except (TlsError, OSError) as error:
+        log.critical("cannot_listen", address=str(process.settings.listen), reason=str(error))
+        return ExitCode.CONFIGURATION
+    async with _served(process, listener) as service:
+        task_status.started(process)
+        return await _incarnations(process, service)
+
+
+async def _bind(process: Process) -> trio.abc.Listener[Any]:
+    settings = process.settings
+    tls = TlsSwitch(settings.tls) if settings.tls else None
+    (listener,) = await trio.open_tcp_listeners(settings.listen.port, host=settings.listen.host)
+    host, port, *_ = listener.socket.getsockname()
+    process.address = Address(host, port)
+    log.info("listening", address=str(process.address), tls=tls is not None)
+    return TlsListener(listener, tls) if tls else listener
+
+
+@asynccontextmanager
+async def _served(process: Process, listener: trio.abc.Listener[Any]) -> AsyncIterator[Service]:
+    """The operator listener: alive from here on; only probes are let in until an incarnation serves."""
+    probes = Router(probe_routes(process.readiness, process.metrics.render))
+    admit = gated(process.readiness, probes, process.door)
+    serving = partial(serve_http, [listener], admit, observer=process.metrics)
+    async with background() as nursery:
+        with step("listener"):
+            service: Service = await nursery.start(serving)
+            yield service
+            await service.stop(LISTENER_BUDGET_S)
+
+
+async def _incarnations(process: Process, service: Service) -> ExitCode:
+    """One incarnation after the other, until the process stops or cannot go on."""
+    deadline = trio.current_time() + process.settings.start_budget_s
+    pauses = _pauses()
+    while not process.stop_wanted.is_set():
+        end = await _one(process, service, deadline)
+        if isinstance(end, ExitCode):
+            return end
+        if end != "stopped" and process.settings.exit_on_database_loss and process.was_ready:
+            return ExitCode.TEMPORARY
+        with process.interruptible():
+            await trio.sleep(next(pauses))
+        if end == "lost":
+            pauses = _pauses()
+    return ExitCode.DONE if process.clean else ExitCode.FAILED
+
+
+async def _one(process: Process, service: Service, deadline: float) -> End | Literal["failed"] | ExitCode:
+    """One incarnation. `failed`: it could not begin, which may pass."""
+    incarnation = Incarnation.begin(process.settings.replica)
+    process.metrics.incarnation_began()
+    log.info("incarnation", replica=incarnation.replica, incarnation=incarnation.id)
+    try:
+        return await live(process, incarnation, service, Patience(deadline, endless=process.was_ready))
+    except Unusable as unusable:
+        log.critical("database_unusable", reason=str(unusable))
+        return ExitCode.TEMPORARY if unusable.temporary else ExitCode.CONFIGURATION
+    except Exception as error:
+        if not may_pass(error):
+            raise
+        log.warning("incarnation_failed", reason=str(error))
+        give_up = not process.was_ready and trio.current_time() > deadline
+        return ExitCode.TEMPORARY if give_up else "failed"
+
+
+def _pauses() -> Iterator[float]:
+    """Seconds between incarnations: longer each time, and never two processes in step."""
+    pause_s = SHORTEST_PAUSE_S
+    while True:
+        yield pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+
+
+def _original(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The one error inside of nested groups; several are told together."""
+    (first, *more) = group.exceptions
+    if more:
+        return group
+    return _original(first) if isinstance(first, BaseExceptionGroup) else first
