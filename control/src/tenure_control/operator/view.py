@@ -12,7 +12,7 @@ from tenure_contracts.definition import TriggerSpec, decode_trigger_spec
 from tenure_contracts.operator.definition import DefinitionKind, Project, Published
 from tenure_contracts.operator.run import CancelIntent, Run, RunAttempt, RunEvent
 from tenure_contracts.operator.worker import Credential, Worker, WorkerSession
-from tenure_contracts.wire.completion import ErrorReport
+from tenure_contracts.wire.completion import ErrorReport, LogReport
 from tenure_contracts.wire.field import NULL, Instant, instant
 from tenure_control.decision.cron import next_fires
 from tenure_postgres.database import Row
@@ -110,6 +110,7 @@ def attempt_of(row: Row) -> RunAttempt:
         finished_at=instant(row["finished_at"]),
         exit_code=row["exit_code"],
         error=_error(row),
+        log=msgspec.json.decode(row["log"], type=LogReport | None) if row["log"] else None,
     )
 
 

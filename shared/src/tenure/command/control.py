@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -9,11 +10,15 @@ import click
 import trio
 
 from tenure import output
+from tenure.command import check as checking
 from tenure.exit import CONFIGURATION, TEMPORARY, Stop
 from tenure.where import find
+from tenure_contracts.privilege import Role
+from tenure_control.__main__ import main
 from tenure_control.migration import HistoryError, migrate, roles_sql
 from tenure_control.operator import enrol_operator
 from tenure_control.repository.access.caller import EVERY_PROJECT
+from tenure_control.settings import PREFIX, SettingsError, read_settings
 from tenure_postgres.database import Connection, Database, open_database
 from tenure_postgres.error import Busy, DatabaseError, Misconfigured, Unavailable
 
@@ -26,6 +31,38 @@ ANSWER_S = 60.0
 @click.group()
 def command() -> None:
     """The process that decides, and its database. Settings come from TENURE_CONTROL_… in the environment."""
+
+
+@command.command("serve")
+def serve() -> int:
+    """Decide until SIGTERM or SIGINT.
+
+    \b
+    Example:
+      TENURE_CONTROL_DATABASE_URL=postgresql://tenure_control@db/tenure \\
+      TENURE_OPERATOR_DATABASE_URL=postgresql://tenure_operator@db/tenure tenure control serve
+    """
+    return main()
+
+
+@command.command("check")
+def check() -> None:
+    """Show the effective settings, and everything that would keep control from starting.
+
+    \b
+    Example:
+      tenure control check
+    """
+    try:
+        settings = read_settings(os.environ)
+    except SettingsError as error:
+        raise Stop(str(error), CONFIGURATION) from error
+    addresses: dict[Role, str] = {
+        "tenure_control": settings.database_url,
+        "tenure_operator": settings.operator_database_url,
+    }
+    findings = trio.run(checking.find, addresses)
+    checking.conclude(checking.settings_rows(settings, PREFIX, os.environ), findings)
 
 
 @command.command("roles")

@@ -74,8 +74,9 @@ def list_workers(control_url: str | None, operator_token: str | None, json_: boo
     if json_:
         output.show_json({"items": items, "next": None})
     else:
+        rows = [{"worker": item["worker"], **(item["session"] or {"status": "never seen"})} for item in items]
         columns = ("worker", "status", "generation", "limit", "leases", "labels", "expires_at")
-        output.show_table(columns, items)
+        output.show_table(columns, rows)
 
 
 @command.command()

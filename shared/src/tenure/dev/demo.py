@@ -7,6 +7,7 @@ the last line says how many held.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -85,6 +86,12 @@ class Demo:
         view: dict[str, Any] = self.operator.get(path("projects", PROJECT, "runs", run))
         return view
 
+    def last_line(self, run: str) -> str:
+        """The end of what the last attempt of a run printed."""
+        attempts = self.operator.get(f"{path('projects', PROJECT, 'runs', run)}/attempts")["items"]
+        tail = (attempts[-1]["log"] or {}).get("tail") or ""
+        return " ".join(tail.strip().rpartition("\n")[2].split())[:60]
+
     def wait(self, what: str, condition: Callable[[], bool]) -> None:
         """Wait for a condition, telling every change that is seen meanwhile. Raises Stop when it is late."""
         while not condition():
@@ -159,8 +166,10 @@ def _worker(demo: Demo, name: str, *labels: str) -> Iterator[subprocess.Popen[by
     command += ["--ingress-url", demo.environment["TENURE_INGRESS_URL"]]
     for label in labels:
         command += ["--label", label]
+    # A machine without an id of its own gets one: what outlives an agent is found by it.
+    environment = {"TENURE_MACHINE_ID": "demo", **os.environ}
     with (demo.folder / f"{name}.log").open("ab") as log:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     demo.tell(f"worker {name} started")
     try:
         yield process
@@ -178,8 +187,8 @@ def _ordinary_runs(demo: Demo) -> None:
     runs = (words, checksum, broken, flaky)
     demo.wait("ordinary runs end", lambda: all(demo.run(run)["finished_at"] for run in runs))
 
-    demo.expect("count-words", "succeeded", demo.run(words)["status"], _last_line(demo.run(words)))
-    demo.expect("checksum", "succeeded", demo.run(checksum)["status"], _last_line(demo.run(checksum)))
+    demo.expect("count-words", "succeeded", demo.run(words)["status"], demo.last_line(words))
+    demo.expect("checksum", "succeeded", demo.run(checksum)["status"], demo.last_line(checksum))
     demo.expect("broken", "failed, attempts: 1", _state(demo.run(broken)), "it has no retry policy")
     why = "its first try exited with 75, which its policy retries"
     demo.expect("flaky", "succeeded, attempts: 2", _state(demo.run(flaky)), why)
@@ -230,12 +239,6 @@ def _trigger(demo: Demo) -> None:
 
 def _state(run: dict[str, Any]) -> str:
     return f"{run['status']}, attempts: {run['attempts']}"
-
-
-def _last_line(run: dict[str, Any]) -> str:
-    """The end of what a command printed."""
-    text = (run["output"] or {}).get("stdout", "") if isinstance(run["output"], dict) else ""
-    return " ".join(text.strip().rpartition("\n")[2].split())[:60]
 
 
 def _report(demo: Demo) -> int:

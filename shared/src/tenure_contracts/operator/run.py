@@ -12,7 +12,7 @@ from tenure_contracts import bounds
 from tenure_contracts.payload import json_fault
 from tenure_contracts.run import Kind
 from tenure_contracts.wire.codec import Answer, Request, decode
-from tenure_contracts.wire.completion import ErrorReport
+from tenure_contracts.wire.completion import ErrorReport, LogReport
 from tenure_contracts.wire.field import NO_NUL, Generation, Instant, Name, null_json
 
 Attention = Literal["waiting_for_evidence", "held", "no_worker_matches", "declined", "waiting_for_slot"]
@@ -131,6 +131,8 @@ class RunAttempt(Answer, frozen=True, kw_only=True):
     finished_at: Instant | None = None
     exit_code: int | None = None
     error: ErrorReport | None = None
+    log: LogReport | None = None
+    """What became of the output, with its end as text, while chunks of it are not kept."""
 
 
 class RunStep(Answer, frozen=True, kw_only=True):
