@@ -189,6 +189,8 @@ async def test_offline_returns_what_was_not_started_and_leaves_the_rest(
 
 Call = Callable[[FakeWorker, Work], Awaitable[object]]
 
+OFFLINE: Call = lambda worker, _: worker.offline()  # noqa: E731 - one line of the table below
+
 LIVE_CALLS: dict[str, Call] = {
     "heartbeat": lambda worker, _: worker.heartbeat(),
     "drain": lambda worker, _: worker.drain(),
@@ -204,7 +206,7 @@ LIVE_CALLS: dict[str, Call] = {
 async def test_a_replaced_session_is_fenced_in_every_call(worker: FakeWorker, seed: Seed) -> None:
     work = await claim(seed, worker)
     await worker.another().register(takeover=True)
-    for call in (*LIVE_CALLS.values(), lambda worker, _: worker.offline()):
+    for call in (*LIVE_CALLS.values(), OFFLINE):
         with refused("session_fenced"):
             await call(worker, work)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ def main() -> int:
     except SettingsError as error:
         structlog.get_logger("tenure.ingress").critical("settings_refused", reason=str(error))
         return CONFIGURATION
+    if settings.debug:
+        configure_logging(level=logging.DEBUG)
     return trio.run(_under_signals, settings)
 
 

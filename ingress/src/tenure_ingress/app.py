@@ -1,6 +1,6 @@
 """The composition root: what starts first is outermost and stops last.
 
-settings → TLS → bind (not ready) → database, exactly → lanes → ready
+settings → TLS → bind → answer everything with 503 `starting` → database, exactly → ready
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.renewal import Renewal, renew
 from tenure_ingress.route import admission
 from tenure_ingress.settings import Address, Settings
-from tenure_postgres.database import Database, Row, open_database
+from tenure_postgres.database import Database, open_database
 from tenure_postgres.lane import Lane
 from tenure_postgres.listen import Notifier
 
@@ -83,7 +83,7 @@ class _Outer:
 async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
     """Bind both listeners and answer probes for the block: alive from here on, ready later."""
     tls = TlsSwitch(settings.tls) if settings.tls else None
-    readiness, metrics = Readiness(), Metrics()
+    readiness, metrics = Readiness(), Metrics(access=settings.debug)
     listener = await _bind(settings.listen)
     probe_listener = await _bind(settings.probe_listen)
     log.info("listening", address=str(_address(listener)), probe=str(_address(probe_listener)), tls=bool(tls))
@@ -114,17 +114,13 @@ async def _run(
 
         async def until_stopped() -> None:
             nonlocal code
-            try:
-                code = await _serve_requests(settings, outer, stop, task_status)
-            except Unusable as unusable:
-                log.critical("database_unusable", reason=str(unusable))
-                code = TEMPORARY if unusable.temporary else CONFIGURATION
+            code = await _with_database(settings, outer, stop, task_status)
             nursery.cancel_scope.cancel()
 
         stop = trio.Event()
         nursery.start_soon(until_stopped)
         async for _ in signals:
-            if stop.is_set() or not outer.readiness.serves:
+            if stop.is_set() or outer.readiness.status == "starting":
                 log.warning("cut_short")
                 code = FAILED if stop.is_set() else DONE
                 nursery.cancel_scope.cancel()
@@ -133,11 +129,11 @@ async def _run(
     return code
 
 
-async def _serve_requests(
+async def _with_database(
     settings: Settings, outer: _Outer, stop: trio.Event, task_status: trio.TaskStatus[Running]
 ) -> int:
+    """Pools, lanes and the listener for workers, which answers from here on; nothing is connected yet."""
     async with _databases(settings) as (database, lane_database, notify_database):
-        await wait_usable(database, settings.start_budget_s)
         async with trio.open_nursery() as background:
             lane = _renewal_lane(settings, lane_database)
             outer.metrics.observe_lane(lane)
@@ -145,36 +141,43 @@ async def _serve_requests(
             await background.start(lane.run)
             await background.start(notifier.run)
             service = Service(settings, database, lane, lambda: notifier.notify("tenure_dispatch"))
-            drained = await _serve_until(settings, outer, service, stop, task_status)
+            admit = admission(service, outer.readiness)
+            http = await background.start(
+                partial(serve_http, [outer.listener], admit, observer=outer.metrics)
+            )
+            code = await _serve_until(stop, settings, outer, database, http, task_status)
             background.cancel_scope.cancel()
         log.info("lanes_flushed")
     log.info("pool_closed")
-    return DONE if drained else FAILED
+    return code
 
 
 async def _serve_until(
+    stop: trio.Event,
     settings: Settings,
     outer: _Outer,
-    service: Service,
-    stop: trio.Event,
+    database: Database,
+    http: HttpService,
     task_status: trio.TaskStatus[Running],
-) -> bool:
-    """Serve until `stop`, then drain. Returns whether every request in flight was answered."""
+) -> int:
+    """Become ready, serve until `stop`, drain. The exit code."""
+    try:
+        await wait_usable(database, settings.start_budget_s)
+    except Unusable as unusable:
+        log.critical("database_unusable", reason=str(unusable))
+        return TEMPORARY if unusable.temporary else CONFIGURATION
     async with trio.open_nursery() as nursery:
-        http: HttpService = await nursery.start(
-            partial(serve_http, [outer.listener], admission(service, outer.readiness), observer=outer.metrics)
-        )
-        nursery.start_soon(watch, service.database, outer.readiness)
+        nursery.start_soon(watch, database, outer.readiness)
         outer.readiness.become("ready")
         log.info("ready", address=str(outer.address))
         task_status.started(Running(outer.address, outer.probe_address))
         await stop.wait()
-        outer.readiness.become("draining", "asked to stop")
-        log.info("draining", in_flight=http.in_flight)
-        drained = await http.stop(settings.drain_budget_s)
-        log.info("drained", left=dict(drained.left))
         nursery.cancel_scope.cancel()
-    return drained.complete
+    outer.readiness.become("draining", "asked to stop")
+    log.info("draining", in_flight=http.in_flight)
+    drained = await http.stop(settings.drain_budget_s)
+    log.info("drained", left=dict(drained.left))
+    return DONE if drained.complete else FAILED
 
 
 @asynccontextmanager
@@ -194,7 +197,7 @@ async def _databases(settings: Settings) -> AsyncIterator[tuple[Database, Databa
         yield requests, renewals, notify
 
 
-def _renewal_lane(settings: Settings, database: Database) -> Lane[Renewal, list[Row | None]]:
+def _renewal_lane(settings: Settings, database: Database) -> Lane[Renewal, Renewal]:
     return Lane(database, partial(renew, lease_s=settings.lease_s), name="renew", max_items=LEASES_PER_CALL)
 
 

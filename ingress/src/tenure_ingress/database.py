@@ -58,8 +58,6 @@ async def watch(database: Database, readiness: Readiness) -> None:
         await trio.sleep(LOOK_S * random.uniform(0.9, 1.1))  # noqa: S311 - jitter, not a secret
         trouble = await _trouble(database, exactly=not readiness.serves)
         agreeing = agreeing + 1 if (not trouble) != readiness.serves else 0
-        if readiness.status == "draining":
-            return
         if agreeing < STEPS:
             continue
         agreeing = 0

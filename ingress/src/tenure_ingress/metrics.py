@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -11,14 +12,17 @@ from prometheus_client.registry import Collector
 from tenure_http import Head, LogObserver
 from tenure_postgres.lane import Lane
 
+log = structlog.get_logger("tenure.ingress")
+
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 
 class Metrics(LogObserver):
-    """The series of one process, and the observer that feeds them."""
+    """The series of one process, and the observer that feeds them. `access`: a line per request, at debug."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, access: bool = False) -> None:
         self.registry = CollectorRegistry()
+        self._access = access
         self._connections = Gauge("tenure_ingress_connections", "Open connections.", registry=self.registry)
         self._turned_away = Counter(
             "tenure_ingress_connections_turned_away", "Connections over the bound.", registry=self.registry
@@ -60,6 +64,14 @@ class Metrics(LogObserver):
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """Count an answer with its time."""
         self._requests.labels(route, str(status)).observe(duration_s)
+        if self._access:
+            log.debug(
+                "request",
+                request_id=head.id if head else None,
+                route=route,
+                status=status,
+                ms=round(duration_s * 1000, 3),
+            )
 
     def request_refused(self, code: str, route: str) -> None:
         """Count a refusal by its code."""

@@ -71,6 +71,9 @@ class Settings:
     tls: TlsMaterial | None = None
     """`TLS_CERTIFICATE`, `TLS_KEY`, `TLS_CLIENT_CA`: PEM files."""
 
+    debug: bool = False
+    """`DEBUG`: log every request, in one line without its content."""
+
     insecure_plaintext: bool = False
     """`INSECURE_PLAINTEXT`: serve plain HTTP beyond loopback, because something in front speaks TLS."""
 
@@ -89,6 +92,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         start_budget_s=reader.seconds("START_BUDGET", Settings.start_budget_s),
         statements=reader.count("STATEMENTS", Settings.statements),
         tls=reader.tls(),
+        debug=reader.yes("DEBUG"),
         insecure_plaintext=reader.yes("INSECURE_PLAINTEXT"),
     )
     faults = [*reader.faults, *reader.unknown(), *_contradictions(settings)]

@@ -29,7 +29,7 @@ class Service:
 
     settings: Settings
     database: Database
-    renewals: Lane[Renewal, list[Row | None]]
+    renewals: Lane[Renewal, Renewal]
     work_returned: Callable[[], None]
 
     @property

@@ -1,9 +1,9 @@
-"""Renewal for a lane: the leases of many requests in one statement, and one list of verdicts per request."""
+"""Renewal for a lane: the leases of many requests in one statement, and a verdict for each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from tenure_contracts.wire.lease import Fence
 from tenure_ingress.repository.call import QUERIES
@@ -14,22 +14,24 @@ from tenure_postgres.lane import Locked
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """The leases of one request; `done` has the rows of those that an earlier call settled, by position."""
+    """The leases of one request, and what is known of them so far, by their position in it.
+
+    `seen` has the newest row of each, which is a verdict unless it says `locked`.
+    """
 
     caller: Caller
     fences: Sequence[Fence]
-    done: tuple[tuple[int, Row], ...] = ()
+    seen: Mapping[int, Row] = field(default_factory=dict)
 
     @property
     def open_positions(self) -> list[int]:
-        """Which fences are not settled yet."""
-        settled = {position for position, _ in self.done}
-        return [position for position in range(len(self.fences)) if position not in settled]
+        """Which fences have no verdict yet."""
+        return [at for at in range(len(self.fences)) if at not in self.seen or self.seen[at]["locked"]]
 
 
 async def renew(
     connection: Connection, renewals: Sequence[Renewal], lease_s: float
-) -> Sequence[list[Row | None] | Locked[Renewal]]:
+) -> Sequence[Renewal | Locked[Renewal]]:
     """Renew what can be renewed. A request with a lease that is locked elsewhere is to be tried again."""
     requests = [list(column) for column in zip(*(r.caller.columns for r in renewals), strict=True)]
     items = [(number, position) for number, r in enumerate(renewals) for position in r.open_positions]
@@ -39,22 +41,12 @@ async def renew(
     rows = await connection.fetch(
         QUERIES["renew"], *requests, [number + 1 for number, _ in items], *map(list, fences), lease_s
     )
-    verdicts: list[list[tuple[int, Row]]] = [[] for _ in renewals]
+    found: list[dict[int, Row]] = [{} for _ in renewals]
     for (number, position), row in zip(items, rows, strict=True):
-        verdicts[number].append((position, row))
-    return [_verdict(renewal, found) for renewal, found in zip(renewals, verdicts, strict=True)]
+        found[number][position] = row
+    return [_verdict(renewal, news) for renewal, news in zip(renewals, found, strict=True)]
 
 
-def _verdict(renewal: Renewal, found: Sequence[tuple[int, Row]]) -> list[Row | None] | Locked[Renewal]:
-    done = renewal.done + tuple((position, row) for position, row in found if not row["locked"])
-    if len(done) < len(renewal.fences):
-        return Locked(replace(renewal, done=done))
-    return outcome(replace(renewal, done=done))
-
-
-def outcome(renewal: Renewal) -> list[Row | None]:
-    """The rows in the order of the request; None where the lease stayed locked."""
-    rows: list[Row | None] = [None] * len(renewal.fences)
-    for position, row in renewal.done:
-        rows[position] = row
-    return rows
+def _verdict(renewal: Renewal, news: Mapping[int, Row]) -> Renewal | Locked[Renewal]:
+    known = replace(renewal, seen={**renewal.seen, **news})
+    return Locked(known) if known.open_positions else known
