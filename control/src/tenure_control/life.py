@@ -207,9 +207,10 @@ async def _admission(process: Process, service: Service, work: Work, surface: Su
             process.scheduler = None
             process.door.close()
             stopping = process.stop_wanted.is_set()
-            process.readiness.become(
-                *(("draining",) if stopping else ("unavailable", "the database was lost"))
-            )
+            if stopping:
+                process.readiness.become("draining", "asked to stop")
+            else:
+                process.readiness.become("unavailable", "the database was lost")
     if stopping:
         drained = await service.drain(process.settings.drain_budget_s)
         process.note_drain(drained.complete)

@@ -29,8 +29,8 @@ class ExitCode(IntEnum):
 class Process:
     """One control process. `serve` makes it and hands it out when the operator listener is up.
 
-    `stop` may be called by anybody, any number of times: all get the one exit code. `scheduler` is there while
-    an incarnation lets operators in: for those who want a cycle at once.
+    `stop` may be called by anybody, any number of times: all get the one exit code. `scheduler` is there
+    while an incarnation lets operators in: for those who want a cycle at once.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -9,6 +9,7 @@ does so for five fields; here six fields, which it leaves alone, get the same ru
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Final
@@ -85,13 +86,13 @@ def _names_fixed_hours(simulation: CronSim) -> bool:
 
 
 def _unreadable(text: str, start: datetime, error: CronSimError) -> CronError:
-    # The library refuses 30 February with the words that it has for a misspelt day.
-    fields = text.split()
-    try:
-        CronSim(" ".join([*fields[:-2], "*", fields[-1]]) if len(fields) > 1 else text, start)
-    except CronSimError:
-        return CronError(f"is no cron expression: {str(error)[0].lower()}{str(error)[1:]}")
-    return _never(text)
+    # The library refuses 30 February with the words that it has for a misspelt day: try it in every month.
+    if "day-of-month" in str(error):
+        *fields, _, weekday = text.split()
+        with suppress(CronSimError):
+            CronSim(" ".join([*fields, "*", weekday]), start)
+            return _never(text)
+    return CronError(f"is no cron expression: {str(error)[0].lower()}{str(error)[1:]}")
 
 
 def _never(cron: str) -> CronError:

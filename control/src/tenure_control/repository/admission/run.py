@@ -21,7 +21,7 @@ async def look(connection: Connection, after: UUID | None, limit: int) -> Sequen
 
 
 async def admit(connection: Connection, run: UUID) -> AdmissionDecision:
-    """Lock one run, read it anew, and give it an attempt if it still needs one, or end it if it is damaged."""
+    """Lock one run, read it anew, and give it an attempt if it still needs one; end it if it is damaged."""
     if not await lock_run(connection, run):
         return "leave"
     row = await connection.fetchrow(QUERIES["read"], run)

@@ -66,7 +66,7 @@ async def hold(connection: Connection, claim: Claim) -> bool:
     )
     if heads is None or held is None:
         return False
-    return heads["trigger_state"] == "active" and heads["trigger_revision"] == claim.revision
+    return bool(heads["trigger_state"] == "active" and heads["trigger_revision"] == claim.revision)
 
 
 async def has_open_run(connection: Connection, claim: Claim) -> bool:
@@ -75,7 +75,7 @@ async def has_open_run(connection: Connection, claim: Claim) -> bool:
 
 
 async def admit(connection: Connection, claim: Claim, decision: Admit, occurrence: Occurrence) -> Outcome:
-    """Admit the run of an occurrence and advance the cursor; a run that its key admitted before is adopted."""
+    """Admit the run of an occurrence, or adopt the one that its key admitted before; advance the cursor."""
     row = await connection.fetchrow(
         QUERIES["admit"],
         uuid7(),
