@@ -21,7 +21,7 @@ import httpx
 import structlog
 import trio
 
-from tenure_ingress.app import Running, serve
+from tenure_ingress.app import serve
 from tenure_ingress.settings import Address, Settings
 from tests.harness.database import ScratchDatabase
 from tests.harness.fake_worker import PLAIN
@@ -32,14 +32,26 @@ STOP_S = 15.0
 
 @dataclass
 class RunningIngress:
-    """An ingress that serves. `log` has the events that this process logged while it ran, in their order."""
+    """An ingress that listens. `log` has the events that this process logged while it ran, in their order."""
 
-    url: str
-    probe_url: str
-    log: list[Any] = field(default_factory=list)
+    log: list[Any]
     exit_code: int | None = None
+    ended: trio.Event = field(default_factory=trio.Event, repr=False)
     _signals: trio.MemorySendChannel[int] = field(repr=False, kw_only=True)
-    _ended: trio.Event = field(default_factory=trio.Event, repr=False)
+
+    @property
+    def url(self) -> str:
+        """Where workers reach it."""
+        return f"http://{self._listening['address']}"
+
+    @property
+    def probe_url(self) -> str:
+        """Where probes reach it."""
+        return f"http://{self._listening['probe']}"
+
+    @property
+    def _listening(self) -> Any:
+        return next(entry for entry in self.log if entry["event"] == "listening")
 
     @property
     def events(self) -> list[str]:
@@ -53,13 +65,13 @@ class RunningIngress:
     async def wait_ended(self) -> int:
         """The exit code, once it has ended."""
         with trio.fail_after(STOP_S):
-            await self._ended.wait()
+            await self.ended.wait()
         assert self.exit_code is not None
         return self.exit_code
 
     async def stop(self) -> int:
         """Ask it to stop, unless it has; the exit code."""
-        if not self._ended.is_set():
+        if not self.ended.is_set():
             self.signal()
         return await self.wait_ended()
 
@@ -67,6 +79,13 @@ class RunningIngress:
         """GET a path of the probe listener: /livez, /readyz or /metrics."""
         async with httpx.AsyncClient(trust_env=False, base_url=self.probe_url, verify=PLAIN) as client:
             return await client.get(path)
+
+    async def wait_event(self, event: str) -> None:
+        """Wait until it logged an event; fails the test when it ends before."""
+        with trio.fail_after(STOP_S):
+            while event not in self.events:
+                assert not self.ended.is_set(), f"ended with {self.exit_code}: {self.log}"
+                await trio.sleep(0.005)
 
     async def wait_status(self, status: str, within_s: float = 10) -> None:
         """Wait until /readyz says this, asking every 50 ms; fails the test when it does not in time."""
@@ -86,18 +105,20 @@ def ingress_settings(database: ScratchDatabase, **changes: Any) -> Settings:
 
 
 @asynccontextmanager
-async def open_ingress(database: ScratchDatabase, **settings: Any) -> AsyncIterator[RunningIngress]:
-    """Have a ready ingress for the block; keywords are settings. It is stopped by a signal at the end."""
+async def open_ingress(
+    database: ScratchDatabase, *, wait: bool = True, **settings: Any
+) -> AsyncIterator[RunningIngress]:
+    """Have an ingress for the block; keywords are settings. It is stopped by a signal at the end.
+
+    wait: begin the block when it is ready; else as soon as it listens.
+    """
     signals, receive = trio.open_memory_channel[int](4)
     with structlog.testing.capture_logs() as log:
+        ingress = RunningIngress(log, _signals=signals)
         async with trio.open_nursery() as nursery:
-            ingress = RunningIngress("", "", log, _signals=signals)
-            running: Running = await nursery.start(
-                partial(_run, ingress, ingress_settings(database, **settings), receive)
-            )
-            ingress.url = f"http://{running.address}"
-            ingress.probe_url = f"http://{running.probe_address}"
+            nursery.start_soon(partial(_run, ingress, ingress_settings(database, **settings), receive))
             try:
+                await ingress.wait_event("ready" if wait else "listening")
                 yield ingress
             except BaseException:
                 nursery.cancel_scope.cancel()
@@ -105,15 +126,11 @@ async def open_ingress(database: ScratchDatabase, **settings: Any) -> AsyncItera
             await ingress.stop()
 
 
-async def _run(
-    ingress: RunningIngress,
-    settings: Settings,
-    signals: trio.MemoryReceiveChannel[int],
-    *,
-    task_status: trio.TaskStatus[Running],
-) -> None:
-    ingress.exit_code = await serve(settings, signals=signals, task_status=task_status)
-    ingress._ended.set()
+async def _run(ingress: RunningIngress, settings: Settings, signals: trio.MemoryReceiveChannel[int]) -> None:
+    try:
+        ingress.exit_code = await serve(settings, signals=signals)
+    finally:
+        ingress.ended.set()
 
 
 async def exit_code(settings: Settings) -> tuple[int, list[Any]]:

@@ -84,13 +84,11 @@ async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
     """Bind both listeners and answer probes for the block: alive from here on, ready later."""
     tls = TlsSwitch(settings.tls) if settings.tls else None
     readiness, metrics = Readiness(), Metrics(access=settings.debug)
-    listener = await _bind(settings.listen)
-    probe_listener = await _bind(settings.probe_listen)
-    log.info("listening", address=str(_address(listener)), probe=str(_address(probe_listener)), tls=bool(tls))
-    async with trio.open_nursery() as nursery:
-        await nursery.start(
-            partial(serve_http, [probe_listener], Router(probe_routes(readiness, metrics.render)))
-        )
+    async with (
+        await _bind(settings.listen) as listener,
+        await _bind(settings.probe_listen) as probe_listener,
+        trio.open_nursery() as nursery,
+    ):
         outer = _Outer(
             TlsListener(listener, tls) if tls else listener,
             _address(listener),
@@ -98,11 +96,12 @@ async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
             readiness,
             metrics,
         )
-        try:
-            yield outer
-        finally:
-            nursery.cancel_scope.cancel()
-            log.info("listener_closed")
+        log.info("listening", address=str(outer.address), probe=str(outer.probe_address), tls=bool(tls))
+        probes = Router(probe_routes(readiness, metrics.render))
+        await nursery.start(partial(serve_http, [probe_listener], probes))
+        yield outer
+        nursery.cancel_scope.cancel()
+    log.info("listener_closed")
 
 
 async def _run(
