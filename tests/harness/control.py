@@ -1,4 +1,4 @@
-"""A control process in this process: the real composition root, on a free loopback port, over a test's database.
+"""A control in this process: the real composition root on a free loopback port, over a test's database.
 
     async with open_control(database) as control:
         summary = await control.cycle()                  # one cycle of the scheduler cadence, now
@@ -59,9 +59,12 @@ class RunningControl:
         return [entry["step"] for entry in self.log if entry["event"] == event]
 
     async def cycle(self) -> CycleSummary:
-        """One cycle of the scheduler cadence: the one that runs, or one more, at once."""
-        assert self.process.scheduler is not None, "it is not ready"
-        return await self.process.scheduler.run_once()
+        """One whole cycle of the scheduler cadence that begins now, after the one that may be running."""
+        scheduler = self.process.scheduler
+        assert scheduler is not None, "it is not ready"
+        if scheduler.cycling:
+            await scheduler.run_once()
+        return await scheduler.run_once()
 
     def signal(self) -> None:
         """What SIGTERM is to the process."""

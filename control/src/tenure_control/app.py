@@ -77,12 +77,14 @@ async def _under_signals(
 
 
 async def _receive(signals: AsyncIterator[Any], process: Process, everything: trio.CancelScope) -> None:
+    """The first signal stops, the second one cuts, whoever else has asked for a stop."""
+    first = True
     async for signal in signals:
-        if process.stop_wanted.is_set():
-            log.warning("cut_short", signal=str(signal))
+        log.info("signal", signal=str(signal), first=first)
+        if not first:
             everything.cancel()
             return
-        log.info("stop_requested", signal=str(signal))
+        first = False
         process.ask_stop()
 
 
@@ -92,7 +94,7 @@ async def _listen(process: Process, task_status: trio.TaskStatus[Process]) -> Ex
     except (TlsError, OSError) as error:
         log.critical("cannot_listen", address=str(process.settings.listen), reason=str(error))
         return ExitCode.CONFIGURATION
-    async with _served(process, listener) as service:
+    async with listener, _served(process, listener) as service:
         task_status.started(process)
         return await _incarnations(process, service)
 

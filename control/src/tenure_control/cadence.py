@@ -57,6 +57,11 @@ class Cadence(Generic[T]):
         self._ended = trio.Event()
         self._scope = trio.CancelScope()
 
+    @property
+    def cycling(self) -> bool:
+        """Whether a cycle runs now."""
+        return self._flight.began
+
     def wake(self) -> None:
         """Make the next cycle earlier; never concurrent with the one that runs."""
         self._wanted.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -63,7 +64,8 @@ async def test_a_lost_run_gets_the_decision_of_its_policy(
     status: str,
     code: str | None,
 ) -> None:
-    seed.task("work", **({"retry": policy} if policy else {}))
+    definition: dict[str, Any] = {"retry": policy} if policy else {}
+    seed.task("work", **definition)
     run = seed.run("work")
     async with open_worker(database, seed.credential("w1")) as worker:
         await start(worker, *await worker.claim())

@@ -35,6 +35,8 @@ AS $$
 DECLARE
     candidates uuid[];
     span integer;
+    -- A variable, because the literal would let a planner without statistics read every queued run by their index.
+    queued CONSTANT text := 'queued';
 BEGIN
     taken := '{}';
     FOR round IN 0 .. 2 LOOP
@@ -61,7 +63,7 @@ BEGIN
             FROM unnest(candidates) WITH ORDINALITY AS c (attempt, rank)
             JOIN tenure.run_attempts a ON a.attempt = c.attempt
             JOIN tenure.runs r ON r.run = a.run
-            WHERE a.dispatchable AND r.status = 'queued' AND r.cancel_requested_at IS NULL
+            WHERE a.dispatchable AND r.status = queued AND r.cancel_requested_at IS NULL
             ORDER BY c.rank
             LIMIT p_want - cardinality(taken)
             FOR NO KEY UPDATE OF r, a SKIP LOCKED);
@@ -202,10 +204,11 @@ BEGIN
     SET seen_at = server_time, expires_at = greatest(x.expires_at, server_time + x.session_lease)
     WHERE x.session = p_session;
 
+    -- unnest, because the planner takes generate_subscripts for a thousand rows and would rather read the whole table.
     fresh := ARRAY(
-        SELECT i FROM generate_subscripts(p_offers, 1) i
-        WHERE NOT EXISTS (SELECT FROM tenure.spent_offers o WHERE o.offer = p_offers[i])
-        ORDER BY i);
+        SELECT i.position FROM unnest(p_offers) WITH ORDINALITY AS i (offer, position)
+        WHERE NOT EXISTS (SELECT FROM tenure.spent_offers o WHERE o.offer = i.offer)
+        ORDER BY i.position);
     SELECT s.lease_limit - count(*) INTO room
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
@@ -232,14 +235,13 @@ BEGIN
 
     RETURN QUERY
     WITH answered AS (
-        SELECT i AS position, o.offer, o.attempt, r.project, l.session = p_session AS mine,
-               o.worker = w AND o.token_digest = p_tokens[i] AND l.offer = o.offer AND l.state = 'leased' AS held,
+        SELECT i.position::integer AS position, o.offer, o.attempt, l.session = p_session AS mine,
+               o.worker = w AND o.token_digest = i.token AND l.offer = o.offer AND l.state = 'leased' AS held,
                a.status
-        FROM generate_subscripts(p_offers, 1) i
-        JOIN tenure.spent_offers o ON o.offer = p_offers[i]
+        FROM unnest(p_offers, p_tokens) WITH ORDINALITY AS i (offer, token, position)
+        JOIN tenure.spent_offers o ON o.offer = i.offer
         JOIN tenure.run_leases l ON l.attempt = o.attempt
         JOIN tenure.run_attempts a ON a.attempt = o.attempt
-        JOIN tenure.runs r ON r.run = a.run
     ), judged AS (
         SELECT x.position, x.offer, x.attempt, CASE
             WHEN x.held AND x.status = 'claimed' AND x.mine THEN 'offered'

@@ -30,13 +30,14 @@ BEGIN
         ORDER BY l.attempt FOR NO KEY UPDATE SKIP LOCKED);
     -- After the locks and in a later statement: a session that was replaced meanwhile must be seen as replaced.
     server_time := tenure.clock();
-    SELECT array_agg(CASE WHEN workers[i] IS NULL THEN 'credential_refused'
-                          WHEN s.session IS NULL THEN 'session_fenced' END ORDER BY i),
-           array_agg(s.drain_requested_at IS NOT NULL ORDER BY i)
+    -- unnest, because the planner takes generate_subscripts for a thousand rows and would read every session there was.
+    SELECT array_agg(CASE WHEN i.worker IS NULL THEN 'credential_refused'
+                          WHEN s.session IS NULL THEN 'session_fenced' END ORDER BY i.position),
+           array_agg(s.drain_requested_at IS NOT NULL ORDER BY i.position)
     INTO refusals, drains
-    FROM generate_subscripts(p_sessions, 1) i
+    FROM unnest(p_sessions, workers, p_generations) WITH ORDINALITY AS i (session, worker, generation, position)
     LEFT JOIN tenure.worker_sessions s
-           ON s.session = p_sessions[i] AND s.worker = workers[i] AND s.generation = p_generations[i]
+           ON s.session = i.session AND s.worker = i.worker AND s.generation = i.generation
           AND s.status IN ('online', 'draining');
 
     RETURN QUERY
