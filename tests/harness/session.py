@@ -37,6 +37,12 @@ class Session:
         """The first column of the first row; None when there is no row."""
         return await self._cross(self._connection.fetchval(sql, *arguments))
 
+    async def types(self, sql: str) -> tuple[list[str], dict[str, str]]:
+        """What the server makes of a statement: types of its parameters, and of its columns by name."""
+        statement = await self._cross(self._connection.prepare(sql))
+        columns = {column.name: column.type.name for column in statement.get_attributes()}
+        return [parameter.name for parameter in statement.get_parameters()], columns
+
     async def _cross(self, work: Coroutine[Any, Any, T]) -> T:
         result: T = await self._loop.run_aio_coroutine(work)
         return result

@@ -10,23 +10,21 @@ from tenure_ingress.operation.service import Service
 from tenure_ingress.repository import call
 from tenure_ingress.repository.call import Rows
 from tenure_ingress.repository.caller import Caller
-from tenure_postgres.database import Row
+from tenure_ingress.repository.row import ActivationRow, StopColumns
 
 NOT_SPAWNED = ("not_spawned", "The worker did not say why.")
 
 
 async def starting(service: Service, caller: Caller, message: Starting) -> Activated:
     """Cross the barrier: only after the answer may the process be started."""
-    return await _activate(
-        service, call.acknowledge("starting", caller, message.lease, content_digest(message))
-    )
+    return await _activate(service, call.activate("starting", caller, message.lease, content_digest(message)))
 
 
 async def running(service: Service, caller: Caller, message: Running) -> Activated:
     """The process exists."""
     content = content_digest(message)
     extra = (message.executor_handle, message.started_at)
-    return await _activate(service, call.acknowledge("running", caller, message.lease, content, *extra))
+    return await _activate(service, call.activate("running", caller, message.lease, content, *extra))
 
 
 async def start_failure(service: Service, caller: Caller, message: StartFailure) -> Activated:
@@ -34,17 +32,17 @@ async def start_failure(service: Service, caller: Caller, message: StartFailure)
     error = error_report(message.error)
     extra = NOT_SPAWNED if error is None else (error.code, error.message)
     content = content_digest(message)
-    return await _activate(service, call.acknowledge("start_failure", caller, message.lease, content, *extra))
+    return await _activate(service, call.activate("start_failure", caller, message.lease, content, *extra))
 
 
-def stop_of(row: Row) -> Stop | None:
+def stop_of(row: StopColumns) -> Stop | None:
     """The stop that stands on a lease, if one does."""
-    if row["stop_reason"] is None:
+    if row["stop_reason"] is None or row["stop_requested_at"] is None:
         return None
     return Stop(reason=row["stop_reason"], requested_at=Instant.of(row["stop_requested_at"]))
 
 
-async def _activate(service: Service, unit: Rows) -> Activated:
+async def _activate(service: Service, unit: Rows[ActivationRow]) -> Activated:
     row = await service.unlocked_row(unit)
     return Activated(
         status=row["status"],

@@ -15,8 +15,7 @@ from tenure_ingress.repository.caller import Caller
 async def complete(service: Service, caller: Caller, message: Complete) -> Completed:
     """Settle the attempt with what its holder reports. Never refused for its payload, which is repaired."""
     payload = completion_payload(message)
-    unit = call.acknowledge(
-        "complete",
+    unit = call.complete(
         caller,
         message.lease,
         content_digest(message),

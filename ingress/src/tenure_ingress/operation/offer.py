@@ -24,7 +24,7 @@ from tenure_contracts.wire.offer import (
 from tenure_ingress.operation.service import Service, check
 from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import Caller
-from tenure_postgres.database import Row
+from tenure_ingress.repository.row import OfferRow
 
 RETRY_AFTER_S: Final = 1.0
 """When a pull that brought nothing is worth repeating, on average."""
@@ -59,7 +59,7 @@ def _retry_after_s() -> float:
     return round(RETRY_AFTER_S * random.uniform(0.5, 1.5), 3)  # noqa: S311 - jitter, not a secret
 
 
-def _offered(row: Row) -> Offered:
+def _offered(row: OfferRow) -> Offered:
     return Offered(
         offer=row["offer"],
         recovered=row["outcome"] == "recovered",
@@ -76,7 +76,7 @@ def _offered(row: Row) -> Offered:
     )
 
 
-def _attempt(row: Row) -> OfferedAttempt:
+def _attempt(row: OfferRow) -> OfferedAttempt:
     return OfferedAttempt(
         attempt=row["attempt"],
         run=row["run"],

@@ -8,7 +8,7 @@ from tenure_ingress.operation.activation import stop_of
 from tenure_ingress.operation.service import Service, check
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.repository.renewal import Renewal
-from tenure_postgres.database import Row
+from tenure_ingress.repository.row import RenewalRow
 from tenure_postgres.lane import StillLocked
 
 
@@ -37,7 +37,7 @@ async def _settle(service: Service, renewal: Renewal) -> Renewal:
         return locked.rest
 
 
-def _lease(fence: Fence, row: Row) -> RenewedLease:
+def _lease(fence: Fence, row: RenewalRow) -> RenewedLease:
     if row["locked"]:
         return RenewedLease(attempt=fence.attempt, status="retry", disposition="retry")
     return RenewedLease(

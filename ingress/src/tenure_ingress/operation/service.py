@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import trio
 
@@ -13,9 +13,14 @@ from tenure_contracts.error import Refusal
 from tenure_contracts.wire.session import Advice
 from tenure_ingress.repository.call import Rows
 from tenure_ingress.repository.renewal import Renewal
+from tenure_ingress.repository.row import Judged, Lockable
 from tenure_ingress.settings import Settings
-from tenure_postgres.database import Database, Row
+from tenure_postgres.database import Database
 from tenure_postgres.lane import Lane
+
+R = TypeVar("R")
+J = TypeVar("J", bound=Judged)
+L = TypeVar("L", bound=Lockable)
 
 LOCKED_PATIENCE_S: Final = 1.0
 """How long an item whose rows are locked elsewhere is tried again before its caller is told to come back."""
@@ -42,17 +47,17 @@ class Service:
         """When to renew next: a little earlier for some, so that a fleet does not renew in step."""
         return round(self.settings.renew_s * random.uniform(0.85, 1.0), 3)  # noqa: S311 - jitter, not a secret
 
-    async def rows(self, unit: Rows) -> Sequence[Row]:
+    async def rows(self, unit: Rows[R]) -> Sequence[R]:
         """All rows of a call."""
         return await self.database.call(unit)
 
-    async def row(self, unit: Rows) -> Row:
+    async def row(self, unit: Rows[J]) -> J:
         """The only row of a call. Raises Refusal when it says so."""
         (row,) = await self.database.call(unit)
         check(row)
         return row
 
-    async def unlocked_row(self, unit: Rows) -> Row:
+    async def unlocked_row(self, unit: Rows[L]) -> L:
         """The only row of a call that leaves out what is locked elsewhere; Refusal `busy` after a second.
 
         The call is repeated for as long; its statement recognises a repetition.
@@ -82,7 +87,7 @@ DETAILS: Final = {
 }
 
 
-def check(row: Row) -> None:
+def check(row: Judged) -> None:
     """Raise the Refusal that a row carries, if it carries one."""
     code = row["refusal"]
     if code is not None:

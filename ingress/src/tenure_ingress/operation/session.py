@@ -13,14 +13,14 @@ from tenure_contracts.wire.session import Register, Registered, Replaced, Sessio
 from tenure_ingress.operation.service import Service, check
 from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import Caller
-from tenure_postgres.database import Row
+from tenure_ingress.repository.row import RegisterRow
 
 
 async def register(service: Service, token: Token, session: UUID, message: Register) -> Registered:
     """Create, replay or replace; Refusal `session_conflict` with both ages while an older one is live."""
     (row,) = await service.rows(call.register(token, session, message))
     if row["refusal"] == "session_conflict":
-        raise _conflict(json.loads(row["detail"]))
+        raise _conflict(json.loads(row["detail"] or "{}"))
     check(row)
     if row["replaced_session"] is not None:
         service.work_returned()
@@ -54,8 +54,8 @@ async def touch(
     )
 
 
-def _replaced(row: Row) -> Replaced | None:
-    if row["replaced_session"] is None:
+def _replaced(row: RegisterRow) -> Replaced | None:
+    if row["replaced_session"] is None or row["replaced_generation"] is None:
         return None
     return Replaced(session=row["replaced_session"], generation=row["replaced_generation"])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 from tenure_contracts.identity import Token, lease_token_digest
@@ -12,15 +12,24 @@ from tenure_contracts.wire.lease import Fence
 from tenure_contracts.wire.offer import Decline, Pull
 from tenure_contracts.wire.session import Register
 from tenure_ingress.repository.caller import Caller, fence_columns
-from tenure_postgres.database import Connection, Row
+from tenure_ingress.repository.row import (
+    ActivationRow,
+    CompletionRow,
+    DeclineRow,
+    OfferRow,
+    RegisterRow,
+    SessionRow,
+)
+from tenure_postgres.database import Connection
 from tenure_postgres.query import folder
 
 QUERIES = folder("tenure_ingress.repository")
 
-Rows: TypeAlias = Callable[[Connection], Awaitable[Sequence[Row]]]
+R = TypeVar("R")
+Rows: TypeAlias = Callable[[Connection], Awaitable[Sequence[R]]]
 
 
-def register(token: Token, session: UUID, message: Register) -> Rows:
+def register(token: Token, session: UUID, message: Register) -> Rows[RegisterRow]:
     """One row: the session, or why not."""
     return _call(
         "register",
@@ -37,40 +46,47 @@ def register(token: Token, session: UUID, message: Register) -> Rows:
     )
 
 
-def touch_session(name: str, caller: Caller) -> Rows:
+def touch_session(name: str, caller: Caller) -> Rows[SessionRow]:
     """`heartbeat`, `drain` or `offline`. One row: the session, or why not."""
     return _call(name, *caller.columns)
 
 
-def claim_offers(caller: Caller, message: Pull, lease_s: float) -> Rows:
+def claim_offers(caller: Caller, message: Pull, lease_s: float) -> Rows[OfferRow]:
     """Row 0 sums up; one further row per answered offer."""
     offers = [offer.offer for offer in message.offers]
     tokens = [lease_token_digest(offer.token) for offer in message.offers]
     return _call("claim_offers", *caller.columns, offers, tokens, lease_s)
 
 
-def decline(caller: Caller, message: Decline) -> Rows:
+def decline(caller: Caller, message: Decline) -> Rows[DeclineRow]:
     """Row 0 carries the refusal; one further row per lease."""
     fences = zip(*map(fence_columns, message.leases), strict=True)
     return _call("decline", *caller.columns, *map(list, fences), message.reason)
 
 
-def acknowledge(name: str, caller: Caller, fence: Fence, content: bytes, *extra: object) -> Rows:
-    """`starting`, `running`, `start_failure` or `complete` of one attempt. One row.
+def activate(name: str, caller: Caller, fence: Fence, content: bytes, *extra: object) -> Rows[ActivationRow]:
+    """`starting`, `running` or `start_failure` of one attempt. One row."""
+    return _acknowledge(name, caller, fence, content, *extra)
 
-    The functions take arrays, so that many attempts can travel in one call; this sends arrays of one.
-    """
+
+def complete(caller: Caller, fence: Fence, content: bytes, *report: object) -> Rows[CompletionRow]:
+    """The end of one attempt. One row."""
+    return _acknowledge("complete", caller, fence, content, *report)
+
+
+def _acknowledge(name: str, caller: Caller, fence: Fence, content: bytes, *extra: object) -> Rows[Any]:
+    # The functions take arrays, so that many attempts can travel in one call; this sends arrays of one.
     columns = (*caller.columns, *fence_columns(fence), content, *extra)
     return _call(name, *([column] for column in columns))
 
 
-def answers() -> Rows:
+def answers() -> Rows[object]:
     """One row when the database answers."""
     return _call("answers")
 
 
-def _call(name: str, *parameters: object) -> Rows:
-    async def unit(connection: Connection) -> Sequence[Row]:
+def _call(name: str, *parameters: object) -> Rows[Any]:
+    async def unit(connection: Connection) -> Sequence[Any]:
         return await connection.fetch(QUERIES[name], *parameters)
 
     return unit

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from tenure_contracts.wire.lease import Fence
 from tenure_ingress.repository.call import QUERIES
 from tenure_ingress.repository.caller import Caller, fence_columns
-from tenure_postgres.database import Connection, Row
+from tenure_ingress.repository.row import RenewalRow
+from tenure_postgres.database import Connection
 from tenure_postgres.lane import Locked
 
 
@@ -21,7 +23,7 @@ class Renewal:
 
     caller: Caller
     fences: Sequence[Fence]
-    seen: Mapping[int, Row] = field(default_factory=dict)
+    seen: Mapping[int, RenewalRow] = field(default_factory=dict)
 
     @property
     def open_positions(self) -> list[int]:
@@ -38,15 +40,15 @@ async def renew(
     fences = zip(
         *(fence_columns(renewals[number].fences[position]) for number, position in items), strict=True
     )
-    rows = await connection.fetch(
+    rows: Sequence[Any] = await connection.fetch(
         QUERIES["renew"], *requests, [number + 1 for number, _ in items], *map(list, fences), lease_s
     )
-    found: list[dict[int, Row]] = [{} for _ in renewals]
+    found: list[dict[int, RenewalRow]] = [{} for _ in renewals]
     for (number, position), row in zip(items, rows, strict=True):
         found[number][position] = row
     return [_verdict(renewal, news) for renewal, news in zip(renewals, found, strict=True)]
 
 
-def _verdict(renewal: Renewal, news: Mapping[int, Row]) -> Renewal | Locked[Renewal]:
+def _verdict(renewal: Renewal, news: Mapping[int, RenewalRow]) -> Renewal | Locked[Renewal]:
     known = replace(renewal, seen={**renewal.seen, **news})
     return Locked(known) if known.open_positions else known
