@@ -7,8 +7,6 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
-import pytest
-
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, refused
 from tests.harness.seed import Seed
@@ -212,24 +210,21 @@ TIMEOUTS: dict[str, tuple[str, dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("result", "report", "status"), TIMEOUTS.values(), ids=TIMEOUTS)
 async def test_a_deadline_only_turns_a_failure_into_a_timeout(
-    worker: FakeWorker,
-    seed: Seed,
-    database: ScratchDatabase,
-    result: str,
-    report: dict[str, Any],
-    status: str,
+    worker: FakeWorker, seed: Seed, database: ScratchDatabase
 ) -> None:
     seed.task("timed", timeout="10s")
-    run = seed.run("timed")
-    (work,) = await worker.pull()
-    await worker.start(work)
+    runs = seed.runs("timed", len(TIMEOUTS))
+    held = await worker.pull(len(runs))
+    for work in held:
+        await worker.start(work)
     database.shift(timedelta(seconds=11))
-    await worker.renew(work)
-    answer = await worker.complete(work, result, **report)
-    assert outcome(answer) == ("applied", status, status)
-    assert seed.events(run)[-2:] == [f"attempt.{status}", f"run.{status}"]
+    await worker.renew(*held)
+    for work, (result, report, status) in zip(held, TIMEOUTS.values(), strict=True):
+        answer = await worker.complete(work, result, **report)
+        assert outcome(answer) == ("applied", status, status)
+    ends = {seed.events(run)[-1] for run in runs}
+    assert ends == {"run.timed_out", "run.failed", "run.succeeded"}
 
 
 async def test_a_claimed_timeout_before_the_deadline_is_a_failure(worker: FakeWorker, seed: Seed) -> None:
@@ -251,28 +246,28 @@ PAYLOADS: dict[str, tuple[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize(("output", "flag"), PAYLOADS.values(), ids=PAYLOADS)
 async def test_no_payload_keeps_an_attempt_from_ending(
-    worker: FakeWorker, seed: Seed, database: ScratchDatabase, output: str, flag: str | None
+    worker: FakeWorker, seed: Seed, database: ScratchDatabase
 ) -> None:
-    work = await started(seed, worker)
-    body = {
-        "request_id": str(uuid4()),
-        "generation": worker.generation,
-        "lease": work.fence,
-        "outcome": "succeeded",
-        "output": "@",
-    }
-    content = json.dumps(body).replace('"@"', output)
     headers = {"Authorization": f"Bearer {worker.token}", "Content-Type": "application/json"}
-    answer = await worker.send("complete", content=content.encode("utf-8", "surrogatepass"), headers=headers)
-    assert answer.status_code == 200, answer.text
-    assert outcome(answer.json()) == ("applied", "succeeded", "succeeded")
-    stored = database.rows("SELECT output::text, output_flag FROM tenure.run_attempts")[0]
-    if flag is None:
+    for output, flag in PAYLOADS.values():
+        work = await started(seed, worker)
+        body = {
+            "request_id": str(uuid4()),
+            "generation": worker.generation,
+            "lease": work.fence,
+            "outcome": "succeeded",
+            "output": "@",
+        }
+        content = json.dumps(body).replace('"@"', output).encode()
+        answer = await worker.send("complete", content=content, headers=headers)
+        assert answer.status_code == 200, answer.text
+        assert outcome(answer.json()) == ("applied", "succeeded", "succeeded")
+        (stored,) = database.rows(
+            "SELECT output::text, output_flag FROM tenure.run_attempts WHERE attempt = $1", work.attempt
+        )
         assert answer.json()["output_flag"] == stored["output_flag"]
-    else:
-        assert (answer.json()["output_flag"], stored["output_flag"], stored["output"]) == (flag, flag, None)
+        assert flag is None or (stored["output"], stored["output_flag"]) == (None, flag)
 
 
 async def test_impossible_times_are_clamped(

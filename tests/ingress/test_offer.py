@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-import pytest
-
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, fresh_offers, refused, work_of
 from tests.harness.seed import Seed
@@ -248,20 +246,20 @@ async def test_a_cancelled_run_is_not_offered(worker: FakeWorker, seed: Seed) ->
     assert await worker.pull() == []
 
 
-@pytest.mark.parametrize("reason", ["declined", "shutdown"])
 async def test_declined_work_is_another_workers_at_once(
-    worker: FakeWorker, other: FakeWorker, seed: Seed, reason: str
+    worker: FakeWorker, other: FakeWorker, seed: Seed
 ) -> None:
-    run = seed.run("report")
-    (work,) = await worker.pull()
-    for _ in range(2):
-        answer = await worker.decline(work, reason=reason)
-        assert answer == {"leases": [{"attempt": work.attempt, "status": "released"}]}
-    assert seed.status(run) == ("queued", "claimed")
-    (taken,) = await other.pull()
-    assert (taken.attempt, taken.lease_generation) == (work.attempt, 2)
-    assert taken.facts["attempt"]["try"] == 1
-    assert (await worker.decline(work, reason=reason))["leases"][0]["status"] == "fenced"
+    for reason in ("declined", "shutdown"):
+        run = seed.run("report")
+        (work,) = await worker.pull()
+        for _ in range(2):
+            answer = await worker.decline(work, reason=reason)
+            assert answer == {"leases": [{"attempt": work.attempt, "status": "released"}]}
+        assert seed.status(run) == ("queued", "claimed")
+        (taken,) = await other.pull()
+        assert (taken.attempt, taken.lease_generation) == (work.attempt, 2)
+        assert taken.facts["attempt"]["try"] == 1
+        assert (await worker.decline(work, reason=reason))["leases"][0]["status"] == "fenced"
 
 
 async def test_a_session_is_spared_for_half_a_minute_what_it_declined(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -55,12 +54,10 @@ async def test_every_wrong_credential_is_the_same_answer(worker: FakeWorker, see
     assert all(answer == answers[0] for answer in answers)
 
 
-@pytest.mark.parametrize("header", [{}, {"Authorization": "Basic dTpw"}, {"Authorization": "Bearer"}])
-async def test_a_credential_is_required_before_the_body(
-    worker: FakeWorker, header: Mapping[str, str]
-) -> None:
-    response = await worker.send("heartbeat", content=b"{", headers={**header, **JSON})
-    check(response, "credential_required")
+async def test_a_credential_is_required_before_the_body(worker: FakeWorker) -> None:
+    for header in ({}, {"Authorization": "Basic dTpw"}, {"Authorization": "Bearer"}):
+        response = await worker.send("heartbeat", content=b"{", headers={**header, **JSON})
+        check(response, "credential_required")
 
 
 async def test_every_call_checks_the_credential_in_the_database(worker: FakeWorker, seed: Seed) -> None:
@@ -106,9 +103,9 @@ async def test_a_rotated_a_revoked_and_an_expired_credential_end_at_once(
         await worker.heartbeat()
 
 
-@pytest.mark.parametrize("name", ["attest", "leases", "exchange", "secrets", "logs"])
-async def test_a_call_that_is_not_offered_says_so(worker: FakeWorker, name: str) -> None:
-    check(await worker.send(name, {"request_id": str(uuid4())}), "not_available")
+async def test_a_call_that_is_not_offered_says_so(worker: FakeWorker) -> None:
+    for name in ("attest", "leases", "exchange", "secrets", "logs"):
+        check(await worker.send(name, {"request_id": str(uuid4())}), "not_available")
 
 
 async def test_routes_and_methods(worker: FakeWorker) -> None:
@@ -157,14 +154,13 @@ async def test_the_request_id_of_the_sender_is_echoed_in_refusals(worker: FakeWo
     assert answers[0].problem["request_id"] == request_id
 
 
-@pytest.mark.parametrize("token", ["short", "t" * 42 + "\n", "t" * 42 + "!"])
-async def test_a_lease_token_has_a_form(worker: FakeWorker, token: str) -> None:
-    with refused("invalid_field") as answers:
-        await worker.offers([{"offer": str(uuid4()), "token": token}])
-    assert (
-        "$.offers[0].token" in answers[0].problem["detail"] or "$.offers[...]" in answers[0].problem["detail"]
-    )
-    assert token not in answers[0].problem["detail"]
+async def test_a_lease_token_has_a_form(worker: FakeWorker) -> None:
+    for token in ("short", "t" * 42 + "\n", "t" * 42 + "!"):
+        with refused("invalid_field") as answers:
+            await worker.offers([{"offer": str(uuid4()), "token": token}])
+        detail = answers[0].problem["detail"]
+        assert "$.offers[" in detail
+        assert token not in detail
 
 
 REGISTRATIONS: dict[str, dict[str, Any]] = {
