@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import timedelta
 from uuid import UUID
 
 import pytest
 
 from tenure_control.decision.recovery import LEASE_MAX
+from tenure_control.decision.schedule import CLOCK_TOLERANCE
+from tenure_control.repository.cursor.claim import CLAIM
 from tenure_postgres.query import folder
 from tests.harness import ScratchDatabase
 
@@ -42,7 +43,8 @@ HOT = [
     ("cancellation", "look", (None, 33), "runs_cancel_requested"),
     ("recovery", "look", (17, LEASE_MAX), "run_leases_(live|of_session)"),
     ("recovery", "look", (17, LEASE_MAX), "run_attempts_started"),
-    ("cursor", "claim_due", ("one/1", NOBODY, timedelta(seconds=30)), "trigger_cursors_due"),
+    ("cursor", "claim_due", ("one/1", NOBODY, CLAIM), "trigger_cursors_due"),
+    ("cursor", "claim_regressed", ("one/1", NOBODY, CLAIM, CLOCK_TOLERANCE), "trigger_cursors_observed"),
 ]
 
 

@@ -58,10 +58,11 @@ async def serve(
         code = await _under_signals(process, signals, task_status)
     except BaseExceptionGroup as group:
         raise _original(group) from None
+    else:
+        return code
     finally:
         process.end(code)
         log.info("ended", exit_code=code)
-    return code
 
 
 async def _under_signals(

@@ -16,12 +16,12 @@ _SHARED: Final[tuple[Any, ...]] = (
 
 def configure_logging(stream: TextIO | None = None, level: int = logging.INFO) -> None:
     """Log to a stream, standard error by default; the loggers of the standard library go there, too."""
-    stream = stream or sys.stderr
+    target = stream or sys.stderr
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_SHARED,
-        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(stream)],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(target)],
     )
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler(target)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=level, force=True)
     structlog.configure(

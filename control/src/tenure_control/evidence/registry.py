@@ -49,6 +49,7 @@ class Provider(Protocol):
 
     async def ask(self, subject: Subject) -> Evidence:
         """What is known about this attempt under this lease. May raise, hang or be wrong."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

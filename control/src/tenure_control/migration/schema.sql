@@ -2609,6 +2609,12 @@ CREATE UNIQUE INDEX security_audit_events_request ON tenure.security_audit_event
 CREATE INDEX trigger_cursors_due ON tenure.trigger_cursors USING btree (due_at, project, trigger) WHERE (due_at IS NOT NULL);
 
 --
+-- Name: trigger_cursors_observed; Type: INDEX; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE INDEX trigger_cursors_observed ON tenure.trigger_cursors USING btree (last_observed_at DESC, project, trigger) WHERE (due_at IS NOT NULL);
+
+--
 -- Name: worker_credentials_of_worker; Type: INDEX; Schema: tenure; Owner: tenure_owner
 --
 
