@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import cast
 
 from tenure_contracts.wire.lease import Fence
 from tenure_ingress.repository.call import QUERIES
@@ -40,11 +40,11 @@ async def renew(
     fences = zip(
         *(fence_columns(renewals[number].fences[position]) for number, position in items), strict=True
     )
-    rows: Sequence[Any] = await connection.fetch(
+    rows = await connection.fetch(
         QUERIES["renew"], *requests, [number + 1 for number, _ in items], *map(list, fences), lease_s
     )
     found: list[dict[int, RenewalRow]] = [{} for _ in renewals]
-    for (number, position), row in zip(items, rows, strict=True):
+    for (number, position), row in zip(items, cast("Sequence[RenewalRow]", rows), strict=True):
         found[number][position] = row
     return [_verdict(renewal, news) for renewal, news in zip(renewals, found, strict=True)]
 
