@@ -20,13 +20,12 @@ from tenure_http.probe import Readiness, probe_routes
 from tenure_http.route import Router
 from tenure_http.tls import TlsError, TlsListener, TlsSwitch
 from tenure_ingress.database import Unusable, wait_usable, watch
+from tenure_ingress.lanes import open_lanes
 from tenure_ingress.metrics import Metrics
 from tenure_ingress.operation.service import Service
-from tenure_ingress.repository.renewal import Renewal, renew
 from tenure_ingress.route import admission
 from tenure_ingress.settings import Address, Settings
-from tenure_postgres.database import Database, open_database
-from tenure_postgres.lane import Lane
+from tenure_postgres.database import Database
 from tenure_postgres.listen import Notifier
 
 log = structlog.get_logger("tenure.ingress")
@@ -36,8 +35,8 @@ FAILED: Final = 1
 TEMPORARY: Final = 75
 CONFIGURATION: Final = 78
 
-REQUEST_CONNECTIONS: Final = 4
-LEASES_PER_CALL: Final = 256
+DISPATCH: Final = "tenure_dispatch"
+CONTROL: Final = "tenure_control"
 
 
 @dataclass(frozen=True)
@@ -132,19 +131,21 @@ async def _with_database(
     settings: Settings, outer: _Outer, stop: trio.Event, task_status: trio.TaskStatus[Running]
 ) -> int:
     """Pools, lanes and the listener for workers, which answers from here on; nothing is connected yet."""
-    async with _databases(settings) as (database, lane_database, notify_database):
+    async with open_lanes(settings) as lanes:
         async with trio.open_nursery() as background:
-            lane = _renewal_lane(settings, lane_database)
-            outer.metrics.observe_lane(lane)
-            notifier = Notifier(notify_database)
-            await background.start(lane.run)
+            for lane in lanes.all:
+                outer.metrics.observe_lane(lane)
+                await background.start(lane.run)
+            notifier = Notifier(lanes.notify)
             await background.start(notifier.run)
-            service = Service(settings, database, lane, lambda: notifier.notify("tenure_dispatch"))
+            service = Service(
+                settings, lanes, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
+            )
             admit = admission(service, outer.readiness)
             http = await background.start(
                 partial(serve_http, [outer.listener], admit, observer=outer.metrics)
             )
-            code = await _serve_until(stop, settings, outer, database, http, task_status)
+            code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
             background.cancel_scope.cancel()
         log.info("lanes_flushed")
     log.info("pool_closed")
@@ -177,27 +178,6 @@ async def _serve_until(
     drained = await http.stop(settings.drain_budget_s)
     log.info("drained", left=dict(drained.left))
     return DONE if drained.complete else FAILED
-
-
-@asynccontextmanager
-async def _databases(settings: Settings) -> AsyncIterator[tuple[Database, Database, Database]]:
-    """Connections: some for requests, one that only the renewal lane takes, one for notifications."""
-
-    def opened(size: int, name: str) -> Any:
-        return open_database(
-            settings.database_url, size=size, name=f"tenure ingress {name}", statements=settings.statements
-        )
-
-    async with (
-        opened(REQUEST_CONNECTIONS, "requests") as requests,
-        opened(1, "renewals") as renewals,
-        opened(1, "notify") as notify,
-    ):
-        yield requests, renewals, notify
-
-
-def _renewal_lane(settings: Settings, database: Database) -> Lane[Renewal, Renewal]:
-    return Lane(database, partial(renew, lease_s=settings.lease_s), name="renew", max_items=LEASES_PER_CALL)
 
 
 async def _bind(address: Address) -> trio.SocketListener:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tenure_contracts.error import Refusal
-from tenure_postgres.error import Busy, Misconfigured, OutcomeUnknown, Overloaded, Unavailable
+from tenure_postgres.error import Busy, DataFault, Misconfigured, OutcomeUnknown, Overloaded, Unavailable
 
 
 @contextmanager
@@ -22,5 +22,7 @@ def refusals() -> Iterator[None]:
         raise Refusal("overloaded", "Too many requests wait for the database.") from error
     except Busy as error:
         raise Refusal("busy", "A row is locked, or the database took too long.") from error
+    except DataFault as error:
+        raise Refusal("invalid_field", "The database cannot store a value of this request.") from error
     except (Unavailable, OutcomeUnknown, Misconfigured) as error:
         raise Refusal("database_unavailable", "The database does not answer.") from error

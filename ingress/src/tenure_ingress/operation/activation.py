@@ -7,8 +7,7 @@ from tenure_contracts.wire.completion import error_report
 from tenure_contracts.wire.field import Instant, instant
 from tenure_contracts.wire.lease import Activated, Running, StartFailure, Starting, Stop
 from tenure_ingress.operation.service import Service
-from tenure_ingress.repository import call
-from tenure_ingress.repository.call import Rows
+from tenure_ingress.repository.acknowledgement import Acknowledgement, Name
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.repository.row import ActivationRow, StopColumns
 
@@ -17,22 +16,21 @@ NOT_SPAWNED = ("not_spawned", "The worker did not say why.")
 
 async def starting(service: Service, caller: Caller, message: Starting) -> Activated:
     """Cross the barrier: only after the answer may the process be started."""
-    return await _activate(service, call.activate("starting", caller, message.lease, content_digest(message)))
+    return await _activate(service, "starting", caller, message)
 
 
 async def running(service: Service, caller: Caller, message: Running) -> Activated:
     """The process exists."""
-    content = content_digest(message)
-    extra = (message.executor_handle, message.started_at)
-    return await _activate(service, call.activate("running", caller, message.lease, content, *extra))
+    return await _activate(service, "running", caller, message, message.executor_handle, message.started_at)
 
 
 async def start_failure(service: Service, caller: Caller, message: StartFailure) -> Activated:
     """Proven not spawned."""
     error = error_report(message.error)
-    extra = NOT_SPAWNED if error is None else (error.code, error.message)
-    content = content_digest(message)
-    return await _activate(service, call.activate("start_failure", caller, message.lease, content, *extra))
+    code, text = NOT_SPAWNED if error is None else (error.code, error.message)
+    activated = await _activate(service, "start_failure", caller, message, code, text)
+    service.work_ended()
+    return activated
 
 
 def stop_of(row: StopColumns) -> Stop | None:
@@ -42,8 +40,11 @@ def stop_of(row: StopColumns) -> Stop | None:
     return Stop(reason=row["stop_reason"], requested_at=Instant.of(row["stop_requested_at"]))
 
 
-async def _activate(service: Service, unit: Rows[ActivationRow]) -> Activated:
-    row = await service.unlocked_row(unit)
+async def _activate(
+    service: Service, name: Name, caller: Caller, message: Starting | Running | StartFailure, *facts: object
+) -> Activated:
+    item = Acknowledgement(caller, message.lease, content_digest(message), facts)
+    row: ActivationRow = await service.acknowledge(name, item)
     return Activated(
         status=row["status"],
         attempt_status=row["attempt_status"],

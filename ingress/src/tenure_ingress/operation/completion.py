@@ -8,17 +8,15 @@ from tenure_contracts.wire.codec import content_digest
 from tenure_contracts.wire.completion import Complete, Completed, completion_payload
 from tenure_contracts.wire.field import Instant
 from tenure_ingress.operation.service import Service
-from tenure_ingress.repository import call
+from tenure_ingress.repository.acknowledgement import Acknowledgement
 from tenure_ingress.repository.caller import Caller
+from tenure_ingress.repository.row import CompletionRow
 
 
 async def complete(service: Service, caller: Caller, message: Complete) -> Completed:
     """Settle the attempt with what its holder reports. Never refused for its payload, which is repaired."""
     payload = completion_payload(message)
-    unit = call.complete(
-        caller,
-        message.lease,
-        content_digest(message),
+    facts = (
         message.outcome,
         message.exit_code,
         message.started_at,
@@ -30,7 +28,9 @@ async def complete(service: Service, caller: Caller, message: Complete) -> Compl
         payload.log and msgspec.json.encode(payload.log).decode(),
         message.stop_answer,
     )
-    row = await service.unlocked_row(unit)
+    item = Acknowledgement(caller, message.lease, content_digest(message), facts)
+    row: CompletionRow = await service.acknowledge("complete", item)
+    service.work_ended()
     return Completed(
         status=row["status"],
         late=row["late"],

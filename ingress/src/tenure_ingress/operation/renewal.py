@@ -30,7 +30,7 @@ async def _settle(service: Service, renewal: Renewal) -> Renewal:
     keys = [fence.attempt for fence in renewal.fences]
     content = (renewal.caller, tuple(renewal.fences))
     try:
-        return await service.renewals.submit(renewal, keys=keys, content=content, weight=len(keys))
+        return await service.lanes.renewals.submit(renewal, keys=keys, content=content, weight=len(keys))
     except StillLocked as locked:
         if not isinstance(locked.rest, Renewal):
             raise

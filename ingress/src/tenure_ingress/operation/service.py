@@ -5,37 +5,31 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
-
-import trio
+from typing import Any, Final, TypeVar
 
 from tenure_contracts.error import Refusal
 from tenure_contracts.wire.session import Advice
+from tenure_ingress.lanes import Lanes
+from tenure_ingress.repository.acknowledgement import Acknowledgement, Name
 from tenure_ingress.repository.call import Rows
-from tenure_ingress.repository.renewal import Renewal
-from tenure_ingress.repository.row import Judged, Lockable
+from tenure_ingress.repository.row import Judged
 from tenure_ingress.settings import Settings
-from tenure_postgres.database import Database
-from tenure_postgres.lane import Lane
 
 R = TypeVar("R")
 J = TypeVar("J", bound=Judged)
-L = TypeVar("L", bound=Lockable)
-
-LOCKED_PATIENCE_S: Final = 1.0
-"""How long an item whose rows are locked elsewhere is tried again before its caller is told to come back."""
-
-LOCKED_PAUSE_S: Final = 0.02
 
 
 @dataclass(frozen=True)
 class Service:
-    """The open database as tenure_ingress, the renewal lane, and whom to tell about dispatchable work."""
+    """The open database as tenure_ingress, its lanes, and whom to tell about what changed.
+
+    `work_returned`: work became dispatchable. `work_ended`: control has something to decide.
+    """
 
     settings: Settings
-    database: Database
-    renewals: Lane[Renewal, Renewal]
+    lanes: Lanes
     work_returned: Callable[[], None]
+    work_ended: Callable[[], None]
 
     @property
     def advice(self) -> Advice:
@@ -49,27 +43,24 @@ class Service:
 
     async def rows(self, unit: Rows[R]) -> Sequence[R]:
         """All rows of a call."""
-        return await self.database.call(unit)
+        return await self.lanes.database.call(unit)
 
     async def row(self, unit: Rows[J]) -> J:
         """The only row of a call. Raises Refusal when it says so."""
-        (row,) = await self.database.call(unit)
+        (row,) = await self.lanes.database.call(unit)
         check(row)
         return row
 
-    async def unlocked_row(self, unit: Rows[L]) -> L:
-        """The only row of a call that leaves out what is locked elsewhere; Refusal `busy` after a second.
+    async def acknowledge(self, name: Name, item: Acknowledgement) -> Any:
+        """The row of one acknowledgement, which travels with others of its name.
 
-        The call is repeated for as long; its statement recognises a repetition.
+        Raises Refusal when the row says so, and StillLocked when its rows stayed locked for a second.
         """
-        deadline = trio.current_time() + LOCKED_PATIENCE_S
-        while True:
-            row = await self.row(unit)
-            if not row["locked"]:
-                return row
-            if trio.current_time() >= deadline:
-                raise Refusal("busy", "The attempt is locked by somebody else.")
-            await trio.sleep(LOCKED_PAUSE_S)
+        lane = self.lanes.acknowledgements[name]
+        keys, content = (item.fence.attempt,), (item.caller, item.fence, item.content)
+        row = await lane.submit(item, keys=keys, content=content)
+        check(row)
+        return row
 
 
 DETAILS: Final = {

@@ -8,13 +8,10 @@ from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 from tenure_contracts.identity import Token, lease_token_digest
-from tenure_contracts.wire.lease import Fence
 from tenure_contracts.wire.offer import Decline, Pull
 from tenure_contracts.wire.session import Register
 from tenure_ingress.repository.caller import Caller, fence_columns
 from tenure_ingress.repository.row import (
-    ActivationRow,
-    CompletionRow,
     DeclineRow,
     OfferRow,
     RegisterRow,
@@ -62,22 +59,6 @@ def decline(caller: Caller, message: Decline) -> Rows[DeclineRow]:
     """Row 0 carries the refusal; one further row per lease."""
     fences = zip(*map(fence_columns, message.leases), strict=True)
     return _call("decline", *caller.columns, *map(list, fences), message.reason)
-
-
-def activate(name: str, caller: Caller, fence: Fence, content: bytes, *extra: object) -> Rows[ActivationRow]:
-    """`starting`, `running` or `start_failure` of one attempt. One row."""
-    return _acknowledge(name, caller, fence, content, *extra)
-
-
-def complete(caller: Caller, fence: Fence, content: bytes, *report: object) -> Rows[CompletionRow]:
-    """The end of one attempt. One row."""
-    return _acknowledge("complete", caller, fence, content, *report)
-
-
-def _acknowledge(name: str, caller: Caller, fence: Fence, content: bytes, *extra: object) -> Rows[Any]:
-    # The functions take arrays, so that many attempts can travel in one call; this sends arrays of one.
-    columns = (*caller.columns, *fence_columns(fence), content, *extra)
-    return _call(name, *([column] for column in columns))
 
 
 def answers() -> Rows[object]:
