@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -55,7 +56,10 @@ def test_scalars_are_those_of_yaml_1_2(tmp_path: Path) -> None:
         ("project: p\ntasks: {t: 1", "expected ',' or '}'"),
         ("project: p\ntasks: {t: !!python/object:os.system {}}", "could not determine a constructor"),
         ("project: p\ntasks: {t: 'a\0b'}", "unacceptable character #x0000"),
-        ("project: p\ntasks: " + "[" * 3000, "recursion"),
+        ("project: p\ntasks: " + "[" * 3000, "nested too deeply"),
+        ("project: p\ntasks: {t: ['\\uD800']}".replace("'", '"'), "$.tasks.t[0]: text must be Unicode"),
+        ("project: P p", "project 'P p' is not a name"),
+        ("project: p\ntasks: {t: 1, t: 2}", "a.yaml:2:15: 't' stands here twice"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
@@ -86,4 +90,31 @@ def test_an_empty_folder_and_a_huge_file_are_refused(tmp_path: Path) -> None:
         read(tmp_path)
     write(tmp_path, a_yaml="#" * (1024 * 1024 + 1))
     with pytest.raises(DefinitionFileError, match="a definition file has at most 1048576"):
+        read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("value", "complaint"),
+    [
+        (
+            "1979-05-27T07:32:00Z",
+            "dates and times are written as text, in quotes (read 1979-05-27 07:32:00+00:00)",
+        ),
+        ("07:32:00", "dates and times are written as text"),
+        ("inf", "numbers must be finite (read inf)"),
+    ],
+)
+def test_what_json_cannot_carry_is_refused_with_its_path(tmp_path: Path, value: str, complaint: str) -> None:
+    write(tmp_path, a_toml=f'project = "p"\n[tasks.t]\nstart = [{value}]\n')
+    with pytest.raises(DefinitionFileError) as refused:
+        read(tmp_path)
+    assert f"a.toml: $.tasks.t.start[0]: {complaint}" in str(refused.value)
+
+
+def test_a_link_to_nothing_is_told_and_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    with pytest.raises(DefinitionFileError, match="no definition files"):
+        read(tmp_path)
+    (tmp_path / "gone.yaml").symlink_to("nowhere")
+    with pytest.raises(DefinitionFileError, match=r"gone\.yaml: No such file or directory$"):
         read(tmp_path)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,20 +28,22 @@ class Stack:
         """What a shell that sourced `.tenure/env` has."""
         return parse_env((self.folder / ".tenure" / "env").read_text())
 
-    def tenure(self, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-        """Run one command where the stack is found by itself."""
+    def tenure(
+        self, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run one command where the stack is found by itself; `environment` is added to ours."""
         return subprocess.run(
             [sys.executable, "-m", "tenure", *arguments],
             cwd=cwd or self.folder,
-            env=clean_environment(),
+            env=clean_environment() | dict(environment or {}),
             capture_output=True,
             text=True,
             timeout=100,
         )
 
-    def say(self, *arguments: str) -> str:
+    def say(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a command that must succeed; what it printed."""
-        done = self.tenure(*arguments)
+        done = self.tenure(*arguments, environment=environment)
         assert done.returncode == 0, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
         return done.stdout.strip()
 

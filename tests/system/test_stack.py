@@ -135,6 +135,40 @@ def test_a_killed_process_is_started_again(stack: Stack, shop: str, process: str
     wait_until(is_back, f"{process} is back")
 
 
+def _answers(stack: Stack) -> bool:
+    return stack.tenure("run", "list", "--project", "shop").returncode == 0
+
+
+def test_a_killed_database_is_started_again(stack: Stack, shop: str) -> None:
+    pid_file = stack.folder / ".tenure" / "pg" / "data" / "postmaster.pid"
+    killed = pid_file.read_text().split()[0]
+    os.kill(int(killed), signal.SIGKILL)
+    wait_until(lambda: pid_file.exists() and pid_file.read_text().split()[0] != killed, "it is back")
+    wait_until(lambda: _answers(stack), "control has found it")
+
+
+def test_after_a_killed_stack_a_shell_that_sourced_the_env_file_starts_the_next(
+    stack: Stack, shop: str
+) -> None:
+    sourced, orphan = stack.env, stack.pid("control")
+    os.kill(stack.pid("dev"), signal.SIGKILL)
+    stack.say("dev", "--background", environment=sourced)
+    assert stack.pid("control") != orphan
+    assert stack.env == sourced, "what a shell or a worker was told stays true"
+    assert _answers(stack), "it is ready when the command returns"
+
+
+def test_a_wished_server_that_is_not_there_is_told_in_one_sentence(tmp_path: Path) -> None:
+    wish = {"TENURE_DATABASE_URL": f"postgresql://postgres@/tenure?host={tmp_path}&port=5432"}
+    for mode in ((), ("--background",)):
+        refused = Stack(tmp_path).tenure("dev", *mode, environment=wish)
+        assert refused.returncode == 75, refused.stderr
+        assert refused.stderr.startswith(
+            "tenure: the server of TENURE_DATABASE_URL (unset it for an embedded one)"
+        )
+        assert len(refused.stderr.splitlines()) == 1
+
+
 def test_no_command_prints_a_secret(stack: Stack, shop: str) -> None:
     token = stack.say("worker", "enroll", "quiet")
     assert token.startswith("tw1_")
@@ -156,5 +190,6 @@ def test_down_keeps_the_data_and_no_restart_leaves_a_process_down(tmp_path: Path
     with running_stack(tmp_path) as second:
         assert second.env["TENURE_OPERATOR_TOKEN"] == token
         assert json.loads(second.say("apply", "-f", "shop.yaml", "--json"))["changes"][0]["change"] == "none"
-        order = [line for line in second.log("dev").splitlines() if line.startswith(("control", "ingress"))]
-        assert len(order) == 2
+        said = [line.split()[0] for line in second.log("dev").splitlines()]
+        assert said == ["control", "ingress", "ready:", "ingress", "control", "ingress", "ready:"]
+    assert second.say("dev", "--stop") == "no stack is up here"

@@ -66,9 +66,9 @@ def root() -> None:
 
     \b
     Example:
-      tenure dev
+      tenure dev --background
       tenure apply -f docs/demo
-      tenure run start --project demo --task count-words
+      tenure run start --project demo --task checksum
     """
 
 

@@ -7,14 +7,18 @@ something that its reader does not see.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
+
+from tenure_contracts.identity import check_name
 
 KINDS: Final = ("tasks", "triggers", "workflows")
 ENDINGS: Final = (".yaml", ".yml", ".toml")
@@ -57,19 +61,28 @@ def read(source: Path) -> list[Project]:
 
 
 def _files(source: Path) -> Iterator[Path]:
-    if source.is_file():
+    if not source.is_dir():
         yield source
         return
-    found = sorted(file for file in source.rglob("*") if file.suffix in ENDINGS and file.is_file())
+    found = sorted(file for file in source.rglob("*") if file.suffix in ENDINGS and _is_meant(file))
     if not found:
         raise DefinitionFileError(f"{source}: no definition files (*.yaml, *.yml, *.toml) here")
     yield from found
+
+
+def _is_meant(file: Path) -> bool:
+    # A link to nothing was meant as a file, and is told when it is read; a pipe would be waited for.
+    return file.is_file() or (file.is_symlink() and not file.exists())
 
 
 def _add(projects: dict[str, Project], file: Path, content: Mapping[str, Any]) -> None:
     name = content.get("project")
     if not isinstance(name, str):
         raise DefinitionFileError(f"{file}: `project: NAME` is missing at the top")
+    try:
+        check_name(name, "project")
+    except ValueError as error:
+        raise DefinitionFileError(f"{file}: {error}") from error
     if unknown := sorted(set(content) - {"project", *KINDS}):
         raise DefinitionFileError(
             f"{file}: unknown key {unknown[0]!r}; a file holds project, {', '.join(KINDS)}"
@@ -99,32 +112,56 @@ def _parse(file: Path) -> Mapping[str, Any]:
         text = content.decode("utf-8")
         parsed = tomllib.loads(text) if file.suffix == ".toml" else yaml.load(text, _Loader)  # noqa: S506 - safe
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        raise DefinitionFileError(f"{file}: {_one_line(error)}") from error
+        raise DefinitionFileError(f"{file}{_complaint(error)}") from error
     if not isinstance(parsed, dict):
         raise DefinitionFileError(f"{file}: a mapping expected, with project, {', '.join(KINDS)}")
-    texts: dict[str, Any] = _with_text_keys(file, parsed)
+    try:
+        texts: dict[str, Any] = _as_json(parsed, "$")
+    except (ValueError, RecursionError) as error:
+        raise DefinitionFileError(f"{file}{_complaint(error)}") from error
     return texts
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+def _complaint(error: Exception) -> str:
+    """What a parser says, in one line, with the place in the file where it knows it."""
+    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
+        mark = error.problem_mark
+        doing = f" {error.context}" if error.context else ""
+        return f":{mark.line + 1}:{mark.column + 1}: {error.problem}{doing}"
+    if isinstance(error, RecursionError):
+        return ": it is nested too deeply"
+    if isinstance(error, OSError):
+        return f": {error.strerror}"
+    return f": {' '.join(str(error).split())}"
 
 
-def _with_text_keys(file: Path, value: Any) -> Any:
-    """JSON has text keys only: `exit_codes: {75: retry}` is written with numbers."""
+def _as_json(value: Any, path: str) -> Any:
+    """The value, when JSON can carry it. JSON has text keys only: `exit_codes: {75: retry}` has numbers.
+
+    Raises ValueError naming the path: a key that is neither text nor a whole number, or one twice; a date; a
+    number that is none; text that is not Unicode.
+    """
     if isinstance(value, dict):
-        texts = {
-            str(key) if isinstance(key, int) else key: _with_text_keys(file, item)
-            for key, item in value.items()
-        }
-        if len(texts) != len(value) or not all(isinstance(key, str) for key in texts):
-            raise DefinitionFileError(
-                f"{file}: keys must be text or whole numbers, each once: {list(value)[:8]}"
-            )
+        texts = {str(key): _as_json(item, f"{path}.{key}") for key, item in value.items()}
+        if len(texts) != len(value) or not all(type(key) in (str, int) for key in value):
+            raise ValueError(f"{path}: keys must be text or whole numbers, each once: {list(value)[:8]}")
         return texts
     if isinstance(value, list):
-        return [_with_text_keys(file, item) for item in value]
+        return [_as_json(item, f"{path}[{index}]") for index, item in enumerate(value)]
+    if fault := _fault(value):
+        raise ValueError(f"{path}: {fault}")
     return value
+
+
+def _fault(value: Any) -> str | None:
+    """What keeps a single value of YAML or TOML from being one of JSON."""
+    if isinstance(value, date | datetime | time):
+        return f"dates and times are written as text, in quotes (read {value})"
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"numbers must be finite (read {value})"
+    if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+        return f"text must be Unicode, without surrogates (read {value[:80]!a})"
+    return None
 
 
 class _Loader(yaml.SafeLoader):

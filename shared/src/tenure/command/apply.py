@@ -16,7 +16,13 @@ from tenure.exit import FAILED, Stop
 
 @click.command()
 @click.option(
-    "-f", "--file", "source", required=True, type=click.Path(path_type=Path), help="A file or a folder."
+    "-f",
+    "--file",
+    "source",
+    required=True,
+    metavar="DIR",
+    type=click.Path(path_type=Path, exists=True, readable=False),
+    help="A folder of *.yaml and *.toml files, or one file.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @option.operator
@@ -44,6 +50,8 @@ def command(
         output.show_json(answers if len(answers) > 1 else answers[0])
     else:
         output.show_table(("project", "kind", "name", "change"), _rows(projects, answers))
+        if dry_run:
+            output.say("nothing was applied: this was a dry run")
 
 
 def _apply(operator: Operator, project: definitions.Project, *, dry_run: bool) -> Any:
@@ -57,7 +65,8 @@ def _apply(operator: Operator, project: definitions.Project, *, dry_run: bool) -
 def _complaints(project: definitions.Project, refused: Refused) -> Iterator[str]:
     """What is wrong, each with the file that says it."""
     errors = refused.problem.get("errors") or []
-    yield f"project {project.name} is refused, nothing of it was applied: {len(errors) or refused}"
+    found = "1 error" if len(errors) == 1 else f"{len(errors)} errors" if errors else str(refused)
+    yield f"project {project.name} is refused, nothing of it was applied: {found}"
     for error in errors:
         file = project.origin(error["path"])
         where = f"{file}: " if file else ""

@@ -86,8 +86,11 @@ def migrate_database(database_url: str | None) -> None:
       TENURE_MIGRATE_DATABASE_URL=postgresql://tenure_migrate@db/tenure tenure control migrate
     """
     address = find("TENURE_MIGRATE_DATABASE_URL", database_url)
-    for name in trio.run(_as_migrator, address, _migrate):
+    applied = trio.run(_as_migrator, address, _migrate)
+    for name in applied:
         output.say(f"applied {name}")
+    if not applied:
+        output.say("nothing to apply: the schema is up to date")
 
 
 @command.command("enroll")

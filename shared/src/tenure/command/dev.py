@@ -40,7 +40,8 @@ def command(root: Path, no_restart: bool, in_background: bool, stop: bool) -> No
     root.mkdir(parents=True, exist_ok=True)
     place = Place.below(root)
     if stop:
-        background.stop(place)
+        was_up = background.stop(place)
+        output.say(f"the stack is down; its data stays in {place.root}" if was_up else "no stack is up here")
     elif in_background:
         background.start(place, ["--no-restart"] if no_restart else [])
         output.say(f"the stack is up: `. {place.env}` in a shell; `make down` stops it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 import time
 import uuid
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 import click
 
 from tenure import output
-from tenure.client import Operator, path
+from tenure.client import Operator, path, present
 from tenure.command import option
 from tenure.exit import FAILED, USAGE, Stop
 
 TERMINAL = ("succeeded", "failed", "cancelled", "timed_out")
-COLUMNS = ("run", "task", "status", "attempts", "created_at", "finished_at", "attention")
+COLUMNS = ("run", "task", "status", "attempts", "created_at", "attention")
+ATTEMPT_COLUMNS = ("number", "status", "worker", "lease_generation", "exit_code", "started_at", "error")
 POLL_S = 0.5
 
 EXPLANATIONS = {
@@ -55,18 +57,16 @@ def start(
 
     \b
     Example:
-      tenure run start --project demo --task count-words --key today
+      tenure run start --project demo --task count-words --input '{"folder": "docs"}'
     """
     body = {
         "task": task,
         "input": _parse(input_),
         "idempotency_key": key or str(uuid.uuid4()),
-        "priority": priority,
+        **present({"priority": priority}),
     }
     with Operator(control_url, operator_token) as operator:
-        run = operator.post(
-            path("projects", project, "runs"), {k: v for k, v in body.items() if v is not None}
-        )
+        run = operator.post(path("projects", project, "runs"), body)
     output.show_json(run) if json_ else output.say(run["run"])
 
 
@@ -76,11 +76,11 @@ def start(
 @option.operator
 @option.as_json
 def show(project: str, run: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
-    """Show a run, its attempts, and what it waits for.
+    """Show a run, its attempts with the end of their output, and what it waits for.
 
     \b
     Example:
-      tenure run show --project demo 0193…
+      tenure run show --project demo RUN        # RUN: an id, as `run list` shows it
     """
     with Operator(control_url, operator_token) as operator:
         view = operator.get(path("projects", project, "runs", run))
@@ -88,21 +88,20 @@ def show(project: str, run: str, control_url: str | None, operator_token: str | 
             output.show_json(view)
             return
         attempts = list(operator.pages(f"{path('projects', project, 'runs', run)}/attempts"))
-    output.show_fields(view)
+    output.show_fields({name: value for name, value in view.items() if name != "replayed"})
     if explanation := EXPLANATIONS.get(view.get("attention") or ""):
-        output.say(f"\n{explanation}")
-    output.say()
-    columns = (
-        "number",
-        "status",
-        "worker",
-        "lease_generation",
-        "started_at",
-        "finished_at",
-        "exit_code",
-        "error",
-    )
-    output.show_table(columns, attempts)
+        output.say(f"\n{textwrap.fill(explanation, 78)}")
+    if attempts:
+        output.say()
+        output.show_table(ATTEMPT_COLUMNS, attempts)
+    for attempt in attempts:
+        _show_output(attempt)
+
+
+def _show_output(attempt: dict[str, Any]) -> None:
+    """The end of what an attempt printed, as it was, indented."""
+    if tail := ((attempt["log"] or {}).get("tail") or "").rstrip():
+        output.say(f"\noutput of attempt {attempt['number']}:\n{textwrap.indent(tail, '  ')}")
 
 
 @command.command("list")
@@ -146,21 +145,21 @@ def events(project: str, run: str, control_url: str | None, operator_token: str 
 
     \b
     Example:
-      tenure run events --project demo 0193…
+      tenure run events --project demo RUN
     """
     with Operator(control_url, operator_token) as operator:
         items = list(operator.pages(f"{path('projects', project, 'runs', run)}/events"))
     if json_:
         output.show_json({"items": items, "next": None})
     else:
-        output.show_table(("sequence", "at", "type", "from", "to", "actor", "payload"), items)
+        output.show_table(("sequence", "at", "type", "actor", "payload"), items)
 
 
 @command.command()
 @option.project
 @click.argument("run")
 @click.option(
-    "--timeout", "timeout_s", type=float, default=None, metavar="SECONDS", help="Give up after so long."
+    "--timeout", "timeout_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after so long."
 )
 @option.operator
 @option.as_json
@@ -171,12 +170,12 @@ def wait(
     control_url: str | None,
     operator_token: str | None,
     json_: bool,
-) -> None:
+) -> int:
     """Wait until a run has ended. Exits 0 when it succeeded, 1 otherwise.
 
     \b
     Example:
-      tenure run wait --project demo 0193… --timeout 60
+      tenure run wait --project demo RUN --timeout 60
     """
     until = None if timeout_s is None else time.monotonic() + timeout_s
     with Operator(control_url, operator_token) as operator:
@@ -185,12 +184,26 @@ def wait(
             time.sleep(POLL_S)
             view = operator.get(path("projects", project, "runs", run))
     output.show_json(view) if json_ else output.say(f"{run} {view['status']}")
-    if view["status"] != "succeeded":
-        raise Stop(f"run {run} is {view['status']}", FAILED)
+    if view["status"] not in TERMINAL:
+        raise Stop(f"run {run} has not ended within {timeout_s:g} s", FAILED)
+    return 0 if view["status"] == "succeeded" else FAILED
 
 
 def _parse(text: str) -> Any:
+    """Strict JSON: what its reader sees is what is sent."""
     try:
-        return json.loads(text)
-    except json.JSONDecodeError as error:
-        raise Stop(f"--input is not JSON: {error}; it was {text[:80]!r}", USAGE) from error
+        return json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+    except (ValueError, RecursionError) as error:
+        read = text if len(text) <= 80 else f"{text[:80]}…"
+        raise Stop(f"--input is not JSON: {error}; it was {read!r}", USAGE) from error
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key stands there twice")
+    return members
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"{word} is no JSON number")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -68,15 +69,19 @@ def enroll(worker: str, control_url: str | None, operator_token: str | None, jso
 @option.operator
 @option.as_json
 def list_workers(control_url: str | None, operator_token: str | None, json_: bool) -> None:
-    """List workers and their current sessions."""
+    """List workers and their current sessions.
+
+    \b
+    Example:
+      tenure worker list
+    """
     with Operator(control_url, operator_token) as operator:
         items = list(operator.pages(path("workers")))
     if json_:
         output.show_json({"items": items, "next": None})
     else:
-        rows = [{"worker": item["worker"], **(item["session"] or {"status": "never seen"})} for item in items]
-        columns = ("worker", "status", "generation", "limit", "leases", "labels", "expires_at")
-        output.show_table(columns, rows)
+        columns = ("worker", "status", "generation", "leases", "limit", "expires_at", "labels")
+        output.show_table(columns, map(_flat, items))
 
 
 @command.command()
@@ -84,7 +89,18 @@ def list_workers(control_url: str | None, operator_token: str | None, json_: boo
 @option.operator
 @option.as_json
 def show(worker: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
-    """Show one worker."""
+    """Show one worker and its current session.
+
+    \b
+    Example:
+      tenure worker show w1
+    """
     with Operator(control_url, operator_token) as operator:
         view = operator.get(path("workers", worker))
-    output.show_json(view) if json_ else output.show_fields(view)
+    output.show_json(view) if json_ else output.show_fields(_flat(view))
+
+
+def _flat(worker: dict[str, Any]) -> dict[str, Any]:
+    """A worker and its session in one."""
+    session = worker["session"] or {"status": "never seen"}
+    return {**{name: value for name, value in worker.items() if name != "session"}, **session}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
+from tenure.embedded import EmbeddedServer
 from tenure_control.migration import migrate, roles_sql
 from tenure_control.operator import enrol_operator, knows_token
 from tenure_postgres.database import Connection, open_database
@@ -34,6 +35,15 @@ class Addresses:
             "TENURE_OPERATOR_DATABASE_URL": self.of("tenure_operator"),
             "TENURE_INGRESS_DATABASE_URL": self.of("tenure_ingress"),
         }
+
+
+def wanted_server(address: str | None, embedded: EmbeddedServer) -> str | None:
+    """The server of its own that an address wishes for; None for the embedded one of this very stack.
+
+    A shell that sourced `.tenure/env` has the embedded server's address in `TENURE_DATABASE_URL`, and means
+    that stack when it starts one again.
+    """
+    return None if address == embedded.dsn(database=NAME) else address or None
 
 
 async def create_database(server: str) -> None:

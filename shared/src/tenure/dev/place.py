@@ -32,6 +32,11 @@ class Place:
         return self.root / "pg"
 
     @property
+    def ports(self) -> Path:
+        """Where control, ingress and its probe listened, kept from one start to the next."""
+        return self.root / "ports"
+
+    @property
     def operator_token(self) -> Path:
         """The token of the stack's owner, kept from one start to the next."""
         return self.root / "operator.token"

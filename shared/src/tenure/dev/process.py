@@ -44,7 +44,6 @@ async def supervise(
     `started()` means that the process exists. On cancellation it is asked to stop (SIGTERM), waited for, and
     killed only when it takes longer than 20 s.
     """
-    await _end_orphan(child, place)
     while True:
         code = await _run_once(child, place, task_status)
         task_status = trio.TASK_STATUS_IGNORED
@@ -52,6 +51,18 @@ async def supervise(
         if not restart:
             return
         await trio.sleep(RESTART_PAUSE_S)
+
+
+async def end_orphan(name: str, arguments: Sequence[str], place: Place) -> None:
+    """Stop the process of an earlier stack that was killed itself and could not stop its children.
+
+    Asked first (SIGTERM), and killed when it takes longer than 20 s.
+    """
+    deadline = trio.current_time() + STOP_S
+    while (pid := _running(name, arguments, place)) is not None:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM if trio.current_time() < deadline else signal.SIGKILL)
+        await trio.sleep(POLL_S)
 
 
 async def _run_once(child: Child, place: Place, task_status: trio.TaskStatus[None]) -> int:
@@ -75,24 +86,14 @@ async def _run_once(child: Child, place: Place, task_status: trio.TaskStatus[Non
         pid_file.unlink(missing_ok=True)
 
 
-async def _end_orphan(child: Child, place: Place) -> None:
-    """Stop the process of an earlier stack that was killed itself and could not stop its children."""
-    pid = _running(child, place)
-    while pid is not None:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGTERM)
-        await trio.sleep(POLL_S)
-        pid = _running(child, place)
-
-
-def _running(child: Child, place: Place) -> int | None:
+def _running(name: str, arguments: Sequence[str], place: Place) -> int | None:
     """The process that the pid file names, if it is this child and not a later process of the same number."""
     try:
-        pid = int(place.pid(child.name).read_text(encoding="utf-8"))
+        pid = int(place.pid(name).read_text(encoding="utf-8"))
         command = Path(f"/proc/{pid}/cmdline").read_bytes()
     except (OSError, ValueError):
         return None
-    return pid if command.split(b"\0")[:-1] == [os.fsencode(word) for word in child.arguments] else None
+    return pid if command.split(b"\0")[:-1] == [os.fsencode(word) for word in arguments] else None
 
 
 async def _end(process: trio.Process) -> None:

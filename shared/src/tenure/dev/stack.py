@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +13,7 @@ from functools import partial
 import httpx
 import trio
 
+from tenure import output
 from tenure.dev.database import (
     NAME,
     Addresses,
@@ -20,15 +21,20 @@ from tenure.dev.database import (
     enrol_owner,
     is_known,
     prepare_database,
+    wanted_server,
 )
 from tenure.dev.place import Place, write_private
-from tenure.dev.process import Child, supervise
+from tenure.dev.process import Child, end_orphan, supervise
 from tenure.embedded import EmbeddedServer, EmbeddedServerError
 from tenure.exit import CONFIGURATION, TEMPORARY, Stop
 from tenure.where import format_env
+from tenure_control.migration import HistoryError
+from tenure_postgres.error import Busy, DatabaseError, Unavailable
 
 READY_S = 60.0
 POLL_S = 0.05
+WATCH_S = 0.2
+PORTS = 3
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,8 @@ async def run(
     `started()` gets the content of the env file, once everything is ready. Raises Stop with one sentence when
     something does not come up; what was started is stopped again.
     """
+    for name in ("ingress", "control"):
+        await end_orphan(name, _serve(name), place)
     async with _database(place, wishes) as addresses, _processes(place, wishes, addresses) as environment:
         write_private(place.env, format_env(environment))
         try:
@@ -65,29 +73,65 @@ async def run(
 
 @asynccontextmanager
 async def _database(place: Place, wishes: Wishes) -> AsyncIterator[Addresses]:
-    if wishes.database_url is not None:
-        addresses = Addresses(wishes.database_url)
-        await prepare_database(addresses)
+    embedded = EmbeddedServer(place.postgres)
+    own = wanted_server(wishes.database_url, embedded)
+    if own is not None:
+        addresses = Addresses(own)
+        await _prepare(addresses, f"the server of TENURE_DATABASE_URL (unset it for an embedded one): {own}")
         yield addresses
         return
-    server = EmbeddedServer(place.postgres)
+    async with _embedded(embedded, restart=wishes.restart):
+        addresses = Addresses(embedded.dsn(database=NAME))
+        await _prepare(addresses, f"the embedded server in {place.postgres}", embedded.dsn())
+        yield addresses
+
+
+@asynccontextmanager
+async def _embedded(server: EmbeddedServer, *, restart: bool) -> AsyncIterator[None]:
+    """Have the server for the block; started again when it was killed, unless `restart` is False."""
     try:
         await trio.to_thread.run_sync(server.start)
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_keep_up, server, restart)
+            yield
+            nursery.cancel_scope.cancel()
     except EmbeddedServerError as error:
         raise Stop(str(error), CONFIGURATION) from error
-    try:
-        await create_database(server.dsn())
-        addresses = Addresses(server.dsn(database=NAME))
-        await prepare_database(addresses)
-        yield addresses
     finally:
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(server.stop)
 
 
+async def _keep_up(server: EmbeddedServer, restart: bool) -> None:
+    while True:
+        await trio.sleep(WATCH_S)
+        if server.running:
+            continue
+        output.complain(f"PostgreSQL ended; its log is {server.place.log}")
+        if not restart:
+            return
+        try:
+            await trio.to_thread.run_sync(server.start)
+        except EmbeddedServerError as error:
+            output.complain(str(error))
+
+
+async def _prepare(addresses: Addresses, server: str, administrator: str | None = None) -> None:
+    """Make database, roles and tables; `administrator` is the address to make a missing database from."""
+    try:
+        if administrator is not None:
+            await create_database(administrator)
+        await prepare_database(addresses)
+    except HistoryError as error:
+        raise Stop(f"{server}: {error}", CONFIGURATION) from error
+    except DatabaseError as error:
+        code = TEMPORARY if isinstance(error, Unavailable | Busy) else CONFIGURATION
+        raise Stop(f"{server}: {error}", code) from error
+
+
 @asynccontextmanager
 async def _processes(place: Place, wishes: Wishes, addresses: Addresses) -> AsyncIterator[dict[str, str]]:
-    control, ingress, probe = _free_ports(3)
+    control, ingress, probe = _ports(place)
     environment = {
         "TENURE_CONTROL_URL": f"http://127.0.0.1:{control}",
         "TENURE_INGRESS_URL": f"http://127.0.0.1:{ingress}",
@@ -119,9 +163,11 @@ def _child(name: str, environment: Mapping[str, str], wishes: Wishes, own: Mappi
         key: value for key, value in wishes.settings.items() if key.startswith(f"TENURE_{name.upper()}_")
     }
     addresses = {key: environment[key] for key in wanted}
-    return Child(
-        name, [sys.executable, "-m", "tenure", name, "serve"], inherited | settings | addresses | dict(own)
-    )
+    return Child(name, _serve(name), inherited | settings | addresses | dict(own))
+
+
+def _serve(name: str) -> list[str]:
+    return [sys.executable, "-m", "tenure", name, "serve"]
 
 
 @asynccontextmanager
@@ -164,10 +210,28 @@ async def _operator_token(place: Place, addresses: Addresses) -> str:
     return token
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that are free now; all are held until the last is found, so that they differ."""
+def _ports(place: Place) -> list[int]:
+    """Those of the last start while they are free, so that what a shell or a worker was told stays true."""
+    kept = place.ports.read_text(encoding="utf-8").split() if place.ports.exists() else []
+    try:
+        ports = _bound(list(map(int, kept)))
+    except (ValueError, OverflowError, OSError):
+        ports = []
+    if len(ports) != PORTS:
+        ports = _bound([0] * PORTS)
+        write_private(place.ports, " ".join(map(str, ports)))
+    return ports
+
+
+def _bound(wanted: Sequence[int]) -> list[int]:
+    """Ports that are free now, 0 for any; all are held until the last is found, so that they differ.
+
+    Raises OSError when one is taken.
+    """
     with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        sockets = [held.enter_context(socket.socket()) for _ in wanted]
+        for each, port in zip(sockets, wanted, strict=True):
+            # As the processes bind it: what is left of connections of the last start is not in the way.
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            each.bind(("127.0.0.1", port))
         return [each.getsockname()[1] for each in sockets]
