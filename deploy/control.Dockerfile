@@ -23,5 +23,8 @@ ENV PATH=/opt/tenure/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 COPY --from=build /opt/tenure /opt/tenure
 USER 65532:65532
 STOPSIGNAL SIGTERM
+# Liveness is that somebody accepts: the listener may speak TLS, and a slow database must not restart anything.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=90s \
+    CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 7400), 2)"]
 ENTRYPOINT ["tenure", "control"]
 CMD ["serve"]

@@ -23,5 +23,8 @@ ENV PATH=/opt/tenure/bin:$PATH PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 COPY --from=build /opt/tenure /opt/tenure
 USER 65532:65532
 STOPSIGNAL SIGTERM
+# Liveness is the event loop and nothing else: a slow database must not restart anything.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=90s \
+    CMD ["python", "-c", "import urllib.request; urllib.request.urlopen('http://127.0.0.1:7402/livez', timeout=2)"]
 ENTRYPOINT ["tenure", "ingress"]
 CMD ["serve"]
