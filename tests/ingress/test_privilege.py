@@ -17,7 +17,7 @@ async def denied(session: Session, sql: str) -> bool:
     except DENIED:
         return True
     finally:
-        await session.execute("ROLLBACK")
+        await session.execute("ROLLBACK")  # noqa: ASYNC102 - cancelled, the session goes with the test
     return False
 
 

@@ -72,7 +72,8 @@ async def test_two_controls_two_ingresses_four_workers_and_500_runs(
 async def test_killed_between_pull_and_start_goes_to_another_worker(
     database: ScratchDatabase, seed: Seed, retry: dict[str, Any] | None
 ) -> None:
-    seed.task("hello", command=["echo"], **({"retry": retry} if retry else {}))
+    more: dict[str, Any] = {"retry": retry} if retry else {}
+    seed.task("hello", command=["echo"], **more)
     run = seed.run("hello")
     async with (
         open_control(database) as control,
