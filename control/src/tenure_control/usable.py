@@ -38,7 +38,7 @@ async def wait_usable(
     waits for both for ever: once a process was ready, nothing about the database ends it.
     """
     pause_s = SHORTEST_PAUSE_S
-    while findings := await _findings(databases):
+    while findings := await find_faults(databases):
         temporary = all(finding.kind == "unavailable" for finding in findings)
         unusable = Unusable(findings, temporary=temporary)
         if not patient and (not temporary or trio.current_time() + pause_s > deadline):
@@ -67,8 +67,11 @@ def may_pass(error: BaseException | None) -> bool:
     return False
 
 
-async def _findings(databases: Mapping[Role, Database]) -> tuple[Finding, ...]:
-    """What is wrong. The age of the schema comes first, because it explains everything else."""
+async def find_faults(databases: Mapping[Role, Database]) -> tuple[Finding, ...]:
+    """Everything that keeps control from starting on these databases; nothing found means ready.
+
+    The age of the schema comes alone, because it explains everything else.
+    """
     found = [
         finding for role, database in databases.items() for finding in await check_readiness(database, role)
     ]

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import asyncpg
 
+from tenure_postgres.error import Misconfigured
+
 Row: TypeAlias = asyncpg.Record
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -38,13 +40,17 @@ class Address:
     statements: int = STATEMENTS
 
     async def connect(self) -> Connection:
-        """Connect, in asyncio."""
-        made: Connection = await asyncpg.connect(
-            self.dsn,
-            statement_cache_size=self.statements,
-            server_settings={"application_name": self.name},
-            **WITHOUT_TIMERS,
-        )
+        """Connect, in asyncio. Raises Misconfigured for an address that is none."""
+        try:
+            made: Connection = await asyncpg.connect(
+                self.dsn,
+                statement_cache_size=self.statements,
+                server_settings={"application_name": self.name},
+                **WITHOUT_TIMERS,
+            )
+        except ValueError as error:
+            # Of reading the address, in many kinds: an IPv6 host without its end, a port that is no number.
+            raise Misconfigured(f"the address cannot be read: {error}") from error
         return made
 
 

@@ -72,7 +72,9 @@ ADVICE: Mapping[str, str] = {
 
 
 def _advice(error: DatabaseError) -> str:
-    return ADVICE.get((error.sqlstate or "")[:2], "run `tenure control roles` and `tenure control migrate`")
+    if error.sqlstate is None:  # the driver's own refusal: no server was asked
+        return "give an address such as postgresql://ROLE@HOST/DATABASE"
+    return ADVICE.get(error.sqlstate[:2], "run `tenure control roles` and `tenure control migrate`")
 
 
 async def _read(role: Role, connection: Connection) -> tuple[Row, tuple[Held, ...]]:

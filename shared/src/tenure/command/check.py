@@ -4,38 +4,56 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from tenure import output
 from tenure.exit import CONFIGURATION, TEMPORARY, Stop
 from tenure_contracts.privilege import Role
-from tenure_postgres.database import open_database
-from tenure_postgres.readiness import Finding, check_readiness
+from tenure_postgres.database import Database, open_database
+from tenure_postgres.readiness import Finding
 
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@]*(?=@)")
+_QUERY_PASSWORD = re.compile(r"([?&]password=)[^&]*")
 
 
-async def find(addresses: Mapping[Role, str]) -> list[Finding]:
-    """Everything that would keep a process from starting on these databases, one per role."""
-    findings: list[Finding] = []
-    for role, address in addresses.items():
-        async with open_database(address, size=1, name=f"tenure check {role}") as database:
-            findings += await check_readiness(database, role)
-    return findings
+@asynccontextmanager
+async def opened(addresses: Mapping[Role, str]) -> AsyncIterator[dict[Role, Database]]:
+    """The databases of a process, one per role, for the block; each is reached when it is asked first."""
+    async with AsyncExitStack() as stack:
+        yield {
+            role: await stack.enter_async_context(open_database(address, size=1, name=f"tenure check {role}"))
+            for role, address in addresses.items()
+        }
 
 
 def settings_rows(settings: Any, prefix: str, environ: Mapping[str, str]) -> list[dict[str, str]]:
-    """Each setting with its value and where it came from; passwords are left out."""
-    given = {name.removeprefix(prefix).lower() for name in environ if name.startswith(prefix)}
-    return [
-        {
-            "setting": field.name,
-            "value": _PASSWORD.sub(r"\1", str(getattr(settings, field.name))),
-            "from": "environment" if field.name.removesuffix("_s") in given else "default",
-        }
-        for field in dataclasses.fields(settings)
-    ]
+    """Each setting by its name in the environment, its value and where that came from, without passwords."""
+    return [_setting(settings, field.name, prefix, environ) for field in dataclasses.fields(settings)]
+
+
+def _setting(settings: Any, name: str, prefix: str, environ: Mapping[str, str]) -> dict[str, str]:
+    seconds = name.endswith("_s")
+    word = name.removesuffix("_s").upper()
+    # One address that two processes share has no process in its name.
+    full = f"TENURE_{word}" if f"TENURE_{word}" in environ else f"{prefix}{word}"
+    value = getattr(settings, name)
+    given = any(each == full or each.startswith(f"{full}_") for each in environ)
+    return {
+        "setting": full,
+        "value": f"{value:g} s" if seconds else without_password(output.cell(_plain(value))),
+        "from": "environment" if given else "default",
+    }
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, bool | int) else str(value)
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown."""
+    return _QUERY_PASSWORD.sub(r"\1…", _PASSWORD.sub(r"\1", address))
 
 
 def conclude(rows: Sequence[Mapping[str, str]], findings: Sequence[Finding]) -> None:
@@ -45,5 +63,5 @@ def conclude(rows: Sequence[Mapping[str, str]], findings: Sequence[Finding]) -> 
         output.say("\nready: nothing stands in the way")
         return
     only_temporary = all(finding.kind == "unavailable" for finding in findings)
-    sentences = "\n  ".join(finding.sentence for finding in findings)
+    sentences = "\n  ".join(dict.fromkeys(finding.sentence for finding in findings))
     raise Stop(f"not ready:\n  {sentences}", TEMPORARY if only_temporary else CONFIGURATION)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
 import click
@@ -19,8 +19,10 @@ from tenure_control.migration import HistoryError, migrate, roles_sql
 from tenure_control.operator import enrol_operator
 from tenure_control.repository.access.caller import EVERY_PROJECT
 from tenure_control.settings import PREFIX, SettingsError, read_settings
+from tenure_control.usable import find_faults
 from tenure_postgres.database import Connection, Database, open_database
 from tenure_postgres.error import Busy, DatabaseError, Misconfigured, Unavailable
+from tenure_postgres.readiness import Finding
 
 T = TypeVar("T")
 
@@ -61,7 +63,7 @@ def check() -> None:
         "tenure_control": settings.database_url,
         "tenure_operator": settings.operator_database_url,
     }
-    findings = trio.run(checking.find, addresses)
+    findings = trio.run(_find, addresses)
     checking.conclude(checking.settings_rows(settings, PREFIX, os.environ), findings)
 
 
@@ -118,6 +120,11 @@ def enroll(name: str, role: str, project: str, database_url: str | None) -> None
     output.say(trio.run(_as_migrator, find("TENURE_MIGRATE_DATABASE_URL", database_url), enrol))
 
 
+async def _find(addresses: Mapping[Role, str]) -> tuple[Finding, ...]:
+    async with checking.opened(addresses) as databases:
+        return await find_faults(databases)
+
+
 async def _migrate(database: Database) -> list[str]:
     return [migration.name for migration in await migrate(database)]
 
@@ -131,12 +138,18 @@ async def _as_migrator(address: str, work: Callable[[Database], Awaitable[T]]) -
         except HistoryError as error:
             raise Stop(str(error), CONFIGURATION) from error
         except Misconfigured as error:
-            sentence = f"{error}: has the administrator run `tenure control roles` in this database?"
-            raise Stop(sentence, CONFIGURATION) from error
+            raise Stop(f"{error}{_advice(error)}", CONFIGURATION) from error
         except (Busy, Unavailable) as error:
             raise Stop(f"the database cannot be worked with now: {error}", TEMPORARY) from error
         except DatabaseError as error:
             raise Stop(str(error)) from error
+
+
+def _advice(error: Misconfigured) -> str:
+    """What helps when the server knows no such role or database, or gives the role too little."""
+    if error.sqlstate is None or not error.sqlstate.startswith(("28", "3D", "42501")):
+        return ""
+    return ": has the administrator run `tenure control roles` in this database?"
 
 
 async def _wait_writable(database: Database) -> None:

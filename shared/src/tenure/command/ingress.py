@@ -9,9 +9,9 @@ import trio
 
 from tenure.command import check as checking
 from tenure.exit import CONFIGURATION, Stop
-from tenure_contracts.privilege import Role
 from tenure_ingress.__main__ import main
 from tenure_ingress.settings import PREFIX, SettingsError, read_settings
+from tenure_postgres.readiness import Finding, check_readiness
 
 
 @click.group()
@@ -42,6 +42,10 @@ def check() -> None:
         settings = read_settings(os.environ)
     except SettingsError as error:
         raise Stop(str(error), CONFIGURATION) from error
-    addresses: dict[Role, str] = {"tenure_ingress": settings.database_url}
-    findings = trio.run(checking.find, addresses)
+    findings = trio.run(_find, settings.database_url)
     checking.conclude(checking.settings_rows(settings, PREFIX, os.environ), findings)
+
+
+async def _find(address: str) -> tuple[Finding, ...]:
+    async with checking.opened({"tenure_ingress": address}) as databases:
+        return await check_readiness(databases["tenure_ingress"], "tenure_ingress")

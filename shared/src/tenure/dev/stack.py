@@ -35,6 +35,7 @@ READY_S = 60.0
 POLL_S = 0.05
 WATCH_S = 0.2
 PORTS = 3
+READ_ONLY = "25006"
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ async def _database(place: Place, wishes: Wishes) -> AsyncIterator[Addresses]:
     own = wanted_server(wishes.database_url, embedded)
     if own is not None:
         addresses = Addresses(own)
-        await _prepare(addresses, f"the server of TENURE_DATABASE_URL (unset it for an embedded one): {own}")
+        await _prepare(addresses, "the server of TENURE_DATABASE_URL (unset it for an embedded one)")
         yield addresses
         return
     async with _embedded(embedded, restart=wishes.restart):
@@ -125,8 +126,8 @@ async def _prepare(addresses: Addresses, server: str, administrator: str | None 
     except HistoryError as error:
         raise Stop(f"{server}: {error}", CONFIGURATION) from error
     except DatabaseError as error:
-        code = TEMPORARY if isinstance(error, Unavailable | Busy) else CONFIGURATION
-        raise Stop(f"{server}: {error}", code) from error
+        may_pass = isinstance(error, Unavailable | Busy) and error.sqlstate != READ_ONLY
+        raise Stop(f"{server}: {error}", TEMPORARY if may_pass else CONFIGURATION) from error
 
 
 @asynccontextmanager

@@ -1,0 +1,95 @@
+"""`control check`, `ingress check` and `control migrate`: what they say of settings and of databases."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tenure.command.check import settings_rows, without_password
+from tenure_control.settings import PREFIX, read_settings
+from tests.harness import ScratchDatabase
+from tests.harness.blocking import BlockingConnection
+
+ENVIRONMENT = {
+    "TENURE_CONTROL_DATABASE_URL": "postgresql://tenure_control:secret@db/tenure",
+    "TENURE_OPERATOR_DATABASE_URL": "postgresql://tenure_operator@db/tenure?password=secret&port=1",
+    "TENURE_CONTROL_INTERVAL": "1500ms",
+}
+
+
+def tenure(*arguments: str, **settings: str) -> tuple[int, str]:
+    """Run a command with these settings and no other; its exit code and everything it said."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("TENURE_")}
+    command = [sys.executable, "-m", "tenure", *arguments]
+    done = subprocess.run(command, env=inherited | settings, capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+def addresses(database: ScratchDatabase) -> dict[str, str]:
+    return {
+        "TENURE_CONTROL_DATABASE_URL": database.dsn("tenure_control"),
+        "TENURE_OPERATOR_DATABASE_URL": database.dsn("tenure_operator"),
+        "TENURE_MIGRATE_DATABASE_URL": database.dsn("tenure_migrate"),
+    }
+
+
+def test_settings_are_shown_by_the_names_they_are_given_by() -> None:
+    rows = settings_rows(read_settings(ENVIRONMENT), PREFIX, ENVIRONMENT)
+    shown = {row["setting"]: (row["value"], row["from"]) for row in rows}
+    assert shown["TENURE_CONTROL_INTERVAL"] == ("1.5 s", "environment")
+    assert shown["TENURE_CONTROL_LISTEN"] == ("127.0.0.1:7400", "default")
+    assert shown["TENURE_CONTROL_TLS"] == ("-", "default")
+    assert shown["TENURE_CONTROL_INSECURE_PLAINTEXT"] == ("no", "default")
+    assert shown["TENURE_OPERATOR_DATABASE_URL"][1] == "environment"
+    assert "secret" not in str(rows)
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    assert (
+        without_password("postgresql://a:b@h/d?x=1&password=c&y=2") == "postgresql://a@h/d?x=1&password=…&y=2"
+    )
+
+
+@pytest.mark.parametrize(
+    ("verb", "address"),
+    [
+        ("ingress check", "nonsense"),
+        ("ingress check", "postgresql://u:p@[::/x"),
+        ("control migrate", "postgresql://u@h:x/d"),
+    ],
+)
+def test_an_address_that_is_none_is_told_as_such(verb: str, address: str) -> None:
+    code, said = tenure(
+        *verb.split(), TENURE_INGRESS_DATABASE_URL=address, TENURE_MIGRATE_DATABASE_URL=address
+    )
+    assert code == 78
+    assert "the address cannot be read" in said
+    assert "Traceback" not in said
+    assert "tenure control roles" not in said
+
+
+def test_an_old_schema_is_found_by_check_and_mended_by_migrate(database: ScratchDatabase) -> None:
+    settings = addresses(database)
+    assert tenure("control", "migrate", **settings) == (0, "nothing to apply: the schema is up to date\n")
+    code, said = tenure("control", "check", **settings)
+    assert (code, said.splitlines()[-1]) == (0, "ready: nothing stands in the way")
+    with BlockingConnection(database.dsn("tenure_migrate")) as connection:
+        connection.execute(
+            "SET ROLE tenure_owner; DELETE FROM tenure.schema_migrations "
+            "WHERE id = (SELECT max(id) FROM tenure.schema_migrations)"
+        )
+    code, said = tenure("control", "check", **settings)
+    assert code == 78
+    assert "the schema is older than this code" in said
+
+
+def test_a_read_only_server_is_told_once(database: ScratchDatabase) -> None:
+    with BlockingConnection(database.dsn("postgres")) as connection:
+        connection.execute(f"ALTER DATABASE {database.name} SET default_transaction_read_only = on")
+    for verb in ("check", "migrate"):
+        code, said = tenure("control", verb, **addresses(database))
+        assert code == 78
+        assert said.count("the server is read-only: give the address of the writable primary") == 1
