@@ -22,7 +22,8 @@ import structlog
 import trio
 
 from tenure_ingress.app import serve
-from tenure_ingress.settings import Address, Settings
+from tenure_ingress.settings import Settings
+from tenure_process.address import Address
 from tests.harness.database import ScratchDatabase
 from tests.harness.fake_worker import PLAIN
 

@@ -16,8 +16,8 @@ import pytest
 import trio
 
 from tenure_contracts.identity import lease_token_digest, parse_worker_token
-from tenure_ingress.settings import Address
 from tenure_postgres.listen import listen
+from tenure_process.address import Address
 from tests.harness import FaultProxy, ScratchDatabase, open_proxy
 from tests.harness.fake_worker import FakeWorker, Refused, fresh_offers, open_fake_worker, refused
 from tests.harness.fixture import MakeDatabase
@@ -224,7 +224,7 @@ async def test_an_unreachable_database_is_tried_and_then_given_up(
     )
     code, log = await exit_code(settings)
     assert code == 75
-    assert [entry["event"] for entry in log].count("database_unavailable") >= 1
+    assert [entry["event"] for entry in log].count("database_not_usable") >= 1
 
 
 async def test_until_it_is_ready_it_says_that_it_is_starting(

@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import signal
 import sys
+from collections.abc import Mapping
+from functools import partial
 
-import structlog
-import trio
-
-from tenure_ingress.app import CONFIGURATION, serve
-from tenure_ingress.log import configure_logging
-from tenure_ingress.settings import Settings, SettingsError, read_settings
+from tenure_ingress.app import serve
+from tenure_ingress.settings import read_settings
+from tenure_process.main import run
 
 
-def main() -> int:
+def main(environ: Mapping[str, str] = os.environ) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code of the process."""
-    configure_logging()
-    try:
-        settings = read_settings(os.environ)
-    except SettingsError as error:
-        structlog.get_logger("tenure.ingress").critical("settings_refused", reason=str(error))
-        return CONFIGURATION
-    if settings.debug:
-        configure_logging(level=logging.DEBUG)
-    return trio.run(_under_signals, settings)
-
-
-async def _under_signals(settings: Settings) -> int:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        return await serve(settings, signals=signals)
+    return run("tenure.ingress", partial(read_settings, environ), serve)
 
 
 if __name__ == "__main__":

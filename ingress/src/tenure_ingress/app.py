@@ -18,22 +18,20 @@ from tenure_http import Service as HttpService
 from tenure_http import serve as serve_http
 from tenure_http.probe import Readiness, probe_routes
 from tenure_http.route import Router
-from tenure_http.tls import TlsError, TlsListener, TlsSwitch
-from tenure_ingress.database import Unusable, wait_usable, watch
+from tenure_http.tls import TlsError
+from tenure_ingress.database import find_faults, watch
 from tenure_ingress.lanes import open_lanes
 from tenure_ingress.metrics import Metrics
 from tenure_ingress.operation.service import Service
 from tenure_ingress.route import admission
-from tenure_ingress.settings import Address, Settings
+from tenure_ingress.settings import Settings
 from tenure_postgres.database import Database
 from tenure_postgres.listen import Notifier
+from tenure_process.address import Address, Bound, bind
+from tenure_process.exit import ExitCode
+from tenure_process.usable import Unusable, wait_usable
 
 log = structlog.get_logger("tenure.ingress")
-
-DONE: Final = 0
-FAILED: Final = 1
-TEMPORARY: Final = 75
-CONFIGURATION: Final = 78
 
 DISPATCH: Final = "tenure_dispatch"
 CONTROL: Final = "tenure_control"
@@ -52,7 +50,7 @@ async def serve(
     *,
     signals: AsyncIterator[Any],
     task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
-) -> int:
+) -> ExitCode:
     """Run one ingress until the first signal, then stop in order; returns the exit code.
 
     `started()` is called when it is ready. A second signal cuts the stop short. 75: the database never
@@ -60,44 +58,44 @@ async def serve(
     Cancelling it cuts everything.
     """
     try:
-        async with _outer(settings) as outer:
-            return await _run(settings, outer, signals, task_status)
+        bound = await _bind(settings)
     except (TlsError, OSError) as error:
         log.critical("cannot_listen", reason=str(error))
-        return CONFIGURATION
+        return ExitCode.CONFIGURATION
+    async with _outer(settings, *bound) as outer:
+        return await _run(settings, outer, signals, task_status)
+
+
+async def _bind(settings: Settings) -> tuple[Bound, Bound]:
+    """Both listeners, for workers and for probes, or none."""
+    workers = await bind(settings.listen, settings.tls)
+    try:
+        return workers, await bind(settings.probe_listen)
+    except BaseException:
+        await workers.aclose()
+        raise
 
 
 @dataclass(frozen=True)
 class _Outer:
     """What exists before the database does: sockets, probes, metrics."""
 
-    listener: trio.abc.Listener[Any]
-    address: Address
-    probe_address: Address
+    workers: Bound
+    probes: Bound
     readiness: Readiness
     metrics: Metrics
 
 
 @asynccontextmanager
-async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
-    """Bind both listeners and answer probes for the block: alive from here on, ready later."""
-    tls = TlsSwitch(settings.tls) if settings.tls else None
-    readiness, metrics = Readiness(), Metrics(access=settings.debug)
-    async with (
-        await _bind(settings.listen) as listener,
-        await _bind(settings.probe_listen) as probe_listener,
-        trio.open_nursery() as nursery,
-    ):
-        outer = _Outer(
-            TlsListener(listener, tls) if tls else listener,
-            _address(listener),
-            _address(probe_listener),
-            readiness,
-            metrics,
+async def _outer(settings: Settings, workers: Bound, probes: Bound) -> AsyncIterator[_Outer]:
+    """Answer probes for the block: alive from here on, ready later. Closes both listeners."""
+    outer = _Outer(workers, probes, Readiness(), Metrics(access=settings.debug))
+    async with workers, probes, trio.open_nursery() as nursery:
+        log.info(
+            "listening", address=str(workers.address), probe=str(probes.address), tls=settings.tls is not None
         )
-        log.info("listening", address=str(outer.address), probe=str(outer.probe_address), tls=bool(tls))
-        probes = Router(probe_routes(readiness, metrics.render))
-        await nursery.start(partial(serve_http, [probe_listener], probes))
+        routes = Router(probe_routes(outer.readiness, outer.metrics.render))
+        await nursery.start(partial(serve_http, probes.listeners, routes))
         yield outer
         nursery.cancel_scope.cancel()
     log.info("listener_closed")
@@ -105,9 +103,9 @@ async def _outer(settings: Settings) -> AsyncIterator[_Outer]:
 
 async def _run(
     settings: Settings, outer: _Outer, signals: AsyncIterator[Any], task_status: trio.TaskStatus[Running]
-) -> int:
+) -> ExitCode:
     """Everything between "alive" and the exit code. Signals that come before it is ready end it as well."""
-    code = DONE
+    code = ExitCode.DONE
     async with trio.open_nursery() as nursery:
 
         async def until_stopped() -> None:
@@ -120,7 +118,7 @@ async def _run(
         async for _ in signals:
             if stop.is_set() or outer.readiness.status == "starting":
                 log.warning("cut_short")
-                code = FAILED if stop.is_set() else DONE
+                code = ExitCode.FAILED if stop.is_set() else ExitCode.DONE
                 nursery.cancel_scope.cancel()
                 break
             stop.set()
@@ -129,7 +127,7 @@ async def _run(
 
 async def _with_database(
     settings: Settings, outer: _Outer, stop: trio.Event, task_status: trio.TaskStatus[Running]
-) -> int:
+) -> ExitCode:
     """Pools, lanes and the listener for workers, which answers from here on; nothing is connected yet."""
     async with open_lanes(settings) as lanes:
         async with trio.open_nursery() as background:
@@ -143,7 +141,7 @@ async def _with_database(
             )
             admit = admission(service, outer.readiness)
             http = await background.start(
-                partial(serve_http, [outer.listener], admit, observer=outer.metrics)
+                partial(serve_http, outer.workers.listeners, admit, observer=outer.metrics)
             )
             code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
             background.cancel_scope.cancel()
@@ -159,32 +157,25 @@ async def _serve_until(
     database: Database,
     http: HttpService,
     task_status: trio.TaskStatus[Running],
-) -> int:
+) -> ExitCode:
     """Become ready, serve until `stop`, drain. The exit code."""
+    deadline = trio.current_time() + settings.start_budget_s
     try:
-        await wait_usable(database, settings.start_budget_s)
+        await wait_usable(
+            partial(find_faults, database), deadline, partial(outer.readiness.become, "starting")
+        )
     except Unusable as unusable:
         log.critical("database_unusable", reason=str(unusable))
-        return TEMPORARY if unusable.temporary else CONFIGURATION
+        return ExitCode.TEMPORARY if unusable.temporary else ExitCode.CONFIGURATION
     async with trio.open_nursery() as nursery:
         nursery.start_soon(watch, database, outer.readiness)
         outer.readiness.become("ready")
-        log.info("ready", address=str(outer.address))
-        task_status.started(Running(outer.address, outer.probe_address))
+        log.info("ready", address=str(outer.workers.address))
+        task_status.started(Running(outer.workers.address, outer.probes.address))
         await stop.wait()
         nursery.cancel_scope.cancel()
     outer.readiness.become("draining", "asked to stop")
     log.info("draining", in_flight=http.in_flight)
     drained = await http.stop(settings.drain_budget_s)
     log.info("drained", left=dict(drained.left))
-    return DONE if drained.complete else FAILED
-
-
-async def _bind(address: Address) -> trio.SocketListener:
-    (listener,) = await trio.open_tcp_listeners(address.port, host=address.host)
-    return listener
-
-
-def _address(listener: trio.SocketListener) -> Address:
-    host, port, *_ = listener.socket.getsockname()
-    return Address(host, port)
+    return ExitCode.DONE if drained.complete else ExitCode.FAILED

@@ -23,29 +23,9 @@ STEPS: Final = 2
 """So many looks in a row must agree: one slow answer is no outage, and one good answer is not its end."""
 
 
-class Unusable(Exception):  # noqa: N818 - a state of the database, told once
-    """The database cannot be started on. `temporary`: it did not answer; else it answered and is wrong."""
-
-    def __init__(self, findings: tuple[Finding, ...], *, temporary: bool) -> None:
-        super().__init__("; ".join(finding.sentence for finding in findings))
-        self.temporary = temporary
-
-
-async def wait_usable(database: Database, budget_s: float) -> None:
-    """Return when the database is exactly as it must be.
-
-    One that answers and is wrong raises Unusable at once; one that does not answer is tried for `budget_s`.
-    """
-    deadline = trio.current_time() + budget_s
-    pause_s = 0.2
-    while findings := await check_readiness(database, ROLE):
-        if any(finding.kind == "configuration" for finding in findings):
-            raise Unusable(findings, temporary=False)
-        if trio.current_time() + pause_s > deadline:
-            raise Unusable(findings, temporary=True)
-        log.warning("database_unavailable", findings=[finding.sentence for finding in findings])
-        await trio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
-        pause_s = min(pause_s * 2, 5.0)
+async def find_faults(database: Database) -> tuple[Finding, ...]:
+    """Everything that keeps the ingress from serving on this database; nothing found means ready."""
+    return await check_readiness(database, ROLE)
 
 
 async def watch(database: Database, readiness: Readiness) -> None:
@@ -71,7 +51,7 @@ async def watch(database: Database, readiness: Readiness) -> None:
 async def _trouble(database: Database, *, exactly: bool) -> str:
     """What is wrong with the database now; empty when nothing is."""
     if exactly:
-        return "; ".join(finding.sentence for finding in await check_readiness(database, ROLE))
+        return "; ".join(finding.sentence for finding in await find_faults(database))
     try:
         await database.fetch(call.answers(), deadline_s=ANSWER_S)
     except Busy:

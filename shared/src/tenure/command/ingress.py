@@ -10,8 +10,9 @@ import trio
 from tenure.command import check as checking
 from tenure.exit import CONFIGURATION, Stop
 from tenure_ingress.__main__ import main
-from tenure_ingress.settings import PREFIX, SettingsError, read_settings
+from tenure_ingress.settings import PREFIX, read_settings
 from tenure_postgres.readiness import Finding, check_readiness
+from tenure_process.settings import SettingsError
 
 
 @click.group()

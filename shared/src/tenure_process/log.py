@@ -1,30 +1,27 @@
-"""One JSON line per event on standard error. Nothing that is logged ever contains a token or a digest."""
+"""One event per line: JSON, or readable on a terminal. No token, digest or plan is ever logged."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from typing import Any, Final, TextIO
 
 import structlog
 
-_SHARED = (
+_SHARED: Final[tuple[Any, ...]] = (
     structlog.stdlib.add_log_level,
     structlog.processors.TimeStamper(fmt="iso", utc=True),
 )
 
 
 def configure_logging(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Log to a stream, standard error by default; the standard library's loggers go there too."""
+    """Log to a stream, standard error by default; the loggers of the standard library go there, too."""
+    target = stream or sys.stderr
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=_SHARED,
-        processors=[
-            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(sort_keys=True),
-        ],
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(target)],
     )
-    handler = logging.StreamHandler(stream or sys.stderr)
+    handler = logging.StreamHandler(target)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=level, force=True)
     structlog.configure(
@@ -33,3 +30,9 @@ def configure_logging(stream: TextIO | None = None, level: int = logging.INFO) -
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
+
+
+def _rendering(stream: TextIO) -> tuple[Any, ...]:
+    if stream.isatty():
+        return (structlog.dev.ConsoleRenderer(),)
+    return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True))

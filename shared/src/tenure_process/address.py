@@ -1,0 +1,57 @@
+"""Where a process listens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any
+
+import trio
+
+from tenure_http.tls import TlsListener, TlsMaterial, TlsSwitch
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen. Port 0: one that is free."""
+
+    host: str
+    port: int
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True)
+class Bound(trio.abc.AsyncResource):
+    """Open listeners, one for each address that the host's name has; `address` is the first of them."""
+
+    listeners: Sequence[trio.abc.Listener[Any]]
+    address: Address
+
+    async def aclose(self) -> None:
+        """Close every listener, also when one of them fails or the caller is cancelled."""
+        async with AsyncExitStack() as stack:
+            for listener in self.listeners:
+                stack.push_async_callback(listener.aclose)
+
+
+async def bind(address: Address, tls: TlsMaterial | None = None) -> Bound:
+    """Listen at an address, with TLS when there is material for it.
+
+    Raises OSError when the address cannot be had, TlsError when the material cannot be served with.
+    """
+    switch = TlsSwitch(tls) if tls else None
+    listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    host, port, *_ = listeners[0].socket.getsockname()
+    return Bound([TlsListener(each, switch) if switch else each for each in listeners], Address(host, port))

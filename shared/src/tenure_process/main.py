@@ -1,0 +1,60 @@
+"""The process around a service: settings, log, signals, exit code."""
+
+from __future__ import annotations
+
+import logging
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Protocol, TypeVar
+
+import structlog
+import trio
+
+from tenure_process.exit import ExitCode
+from tenure_process.log import configure_logging
+from tenure_process.settings import SettingsError
+
+
+class Settings(Protocol):
+    """What a process itself wants to know of its settings."""
+
+    @property
+    def debug(self) -> bool:
+        """Whether to log what happens all the time."""
+        ...
+
+
+S = TypeVar("S", bound=Settings)
+S_contra = TypeVar("S_contra", contravariant=True)
+
+
+class Serve(Protocol[S_contra]):
+    """A composition root: serves until the first signal; returns the exit code."""
+
+    def __call__(self, settings: S_contra, *, signals: AsyncIterator[Any]) -> Awaitable[int]: ...
+
+
+def run(name: str, read_settings: Callable[[], S], serve: Serve[S]) -> int:
+    """Serve until SIGTERM or SIGINT reach the service through its iterator; the exit code of the process.
+
+    Every way to end is one line in the log of `name`, an unexpected error with its traceback included.
+    """
+    configure_logging()
+    log = structlog.get_logger(name)
+    try:
+        settings = read_settings()
+    except SettingsError as error:
+        log.critical("settings_refused", reason=str(error))
+        return ExitCode.CONFIGURATION
+    if settings.debug:
+        configure_logging(level=logging.DEBUG)
+    try:
+        return trio.run(_under_signals, serve, settings)
+    except Exception:
+        log.exception("failed")
+        return ExitCode.FAILED
+
+
+async def _under_signals(serve: Serve[S], settings: S) -> int:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        return await serve(settings, signals=signals)
