@@ -14,10 +14,11 @@ import trio
 from tenure_control import app, life
 from tenure_control.app import serve
 from tenure_control.migration import load_migrations
-from tenure_control.process import ExitCode, Process
+from tenure_control.process import Process
 from tenure_control.stage import startup
 from tenure_control.stage.outcome import StageError
 from tenure_postgres.listen import listen
+from tenure_process.exit import ExitCode
 from tests.harness import ScratchDatabase, open_proxy
 from tests.harness.control import control_settings, exit_of, open_control
 from tests.harness.fixture import MakeDatabase

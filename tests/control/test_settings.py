@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tenure_control.settings import Address, Settings, SettingsError, read_settings
+from tenure_control.settings import Settings, read_settings
+from tenure_process.address import Address
+from tenure_process.settings import SettingsError
 
 GIVEN = {
     "TENURE_CONTROL_DATABASE_URL": "postgresql://tenure_control@db/tenure",

@@ -28,11 +28,13 @@ from tenure_control.app import serve
 from tenure_control.cycle import CycleSummary
 from tenure_control.evidence.registry import Registry
 from tenure_control.incarnation import Incarnation
-from tenure_control.process import ExitCode, Process
-from tenure_control.settings import Address, Settings
+from tenure_control.process import Process
+from tenure_control.settings import Settings
 from tenure_control.stage.recovery import Recovery
 from tenure_control.stage.schedule import Schedule
 from tenure_postgres.database import Database
+from tenure_process.address import Address
+from tenure_process.exit import ExitCode
 from tests.harness.database import ScratchDatabase
 
 ANYWHERE: Final = Address("127.0.0.1", 0)

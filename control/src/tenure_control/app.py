@@ -9,8 +9,7 @@ first step; the process, its listener and its liveness go on. Everything stops i
 
 from __future__ import annotations
 
-import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final, Literal
@@ -20,18 +19,18 @@ import trio
 
 from tenure_control.incarnation import Incarnation
 from tenure_control.life import End, Patience, background, live, step
-from tenure_control.process import ExitCode, Process
-from tenure_control.settings import Address, Settings
-from tenure_control.usable import Unusable, may_pass
+from tenure_control.process import Process
+from tenure_control.settings import Settings
+from tenure_control.usable import may_pass
 from tenure_http import Router, Service
 from tenure_http import serve as serve_http
 from tenure_http.probe import gated, probe_routes
-from tenure_http.tls import TlsError, TlsListener, TlsSwitch
+from tenure_http.tls import TlsError
+from tenure_process.address import Bound, bind
+from tenure_process.exit import ExitCode
+from tenure_process.usable import Unusable, pauses
 
 log = structlog.get_logger("tenure.control")
-
-SHORTEST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 2.0
 
 LISTENER_BUDGET_S: Final = 1.0
 """Requests were drained long before; what is left are probes."""
@@ -90,32 +89,25 @@ async def _receive(signals: AsyncIterator[Any], process: Process, everything: tr
 
 
 async def _listen(process: Process, task_status: trio.TaskStatus[Process]) -> ExitCode:
+    settings = process.settings
     try:
-        listener = await _bind(process)
+        bound = await bind(settings.listen, settings.tls)
     except (TlsError, OSError) as error:
-        log.critical("cannot_listen", address=str(process.settings.listen), reason=str(error))
+        log.critical("cannot_listen", address=str(settings.listen), reason=str(error))
         return ExitCode.CONFIGURATION
-    async with listener, _served(process, listener) as service:
+    process.address = bound.address
+    log.info("listening", address=str(bound.address), tls=settings.tls is not None)
+    async with bound, _served(process, bound) as service:
         task_status.started(process)
         return await _incarnations(process, service)
 
 
-async def _bind(process: Process) -> trio.abc.Listener[Any]:
-    settings = process.settings
-    tls = TlsSwitch(settings.tls) if settings.tls else None
-    (listener,) = await trio.open_tcp_listeners(settings.listen.port, host=settings.listen.host)
-    host, port, *_ = listener.socket.getsockname()
-    process.address = Address(host, port)
-    log.info("listening", address=str(process.address), tls=tls is not None)
-    return TlsListener(listener, tls) if tls else listener
-
-
 @asynccontextmanager
-async def _served(process: Process, listener: trio.abc.Listener[Any]) -> AsyncIterator[Service]:
+async def _served(process: Process, bound: Bound) -> AsyncIterator[Service]:
     """The operator listener: alive from here on; only probes are let in until an incarnation serves."""
     probes = Router(probe_routes(process.readiness, process.metrics.render))
     admit = gated(process.readiness, probes, process.door)
-    serving = partial(serve_http, [listener], admit, observer=process.metrics)
+    serving = partial(serve_http, bound.listeners, admit, observer=process.metrics)
     async with background() as nursery:
         with step("listener"):
             service: Service = await nursery.start(serving)
@@ -126,7 +118,7 @@ async def _served(process: Process, listener: trio.abc.Listener[Any]) -> AsyncIt
 async def _incarnations(process: Process, service: Service) -> ExitCode:
     """One incarnation after the other, until the process stops or cannot go on."""
     deadline = trio.current_time() + process.settings.start_budget_s
-    pauses = _pauses()
+    resting = pauses()
     while not process.stop_wanted.is_set():
         end = await _one(process, service, deadline)
         if isinstance(end, ExitCode):
@@ -134,9 +126,9 @@ async def _incarnations(process: Process, service: Service) -> ExitCode:
         if end != "stopped" and process.settings.exit_on_database_loss and process.was_ready:
             return ExitCode.TEMPORARY
         with process.interruptible():
-            await trio.sleep(next(pauses))
+            await trio.sleep(next(resting))
         if end == "lost":
-            pauses = _pauses()
+            resting = pauses()
     return ExitCode.DONE if process.clean else ExitCode.FAILED
 
 
@@ -156,14 +148,6 @@ async def _one(process: Process, service: Service, deadline: float) -> End | Lit
         log.warning("incarnation_failed", reason=str(error))
         give_up = not process.was_ready and trio.current_time() > deadline
         return ExitCode.TEMPORARY if give_up else "failed"
-
-
-def _pauses() -> Iterator[float]:
-    """Seconds between incarnations: longer each time, and never two processes in step."""
-    pause_s = SHORTEST_PAUSE_S
-    while True:
-        yield pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
 
 def _original(group: BaseExceptionGroup[BaseException]) -> BaseException:

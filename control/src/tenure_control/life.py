@@ -24,11 +24,12 @@ from tenure_control.process import Process
 from tenure_control.stage import startup
 from tenure_control.stage.recovery import Recovery
 from tenure_control.stage.walk import Bounds
-from tenure_control.usable import wait_usable
+from tenure_control.usable import find_faults
 from tenure_control.work import Loss, Parts, Work, wire
 from tenure_http import Service
 from tenure_postgres.database import Database, open_database
 from tenure_postgres.listen import Notifier, listen
+from tenure_process.usable import wait_usable
 
 RUNTIME_CONNECTIONS: Final = 3
 RECOVERY_CONNECTIONS: Final = 1
@@ -135,12 +136,8 @@ async def _become_usable(process: Process, pools: Pools, patience: Patience) -> 
     def tell(reason: str) -> None:
         process.readiness.become("unavailable" if patience.endless else "starting", reason)
 
-    await wait_usable(
-        {"tenure_control": pools.runtime, "tenure_operator": pools.operator},
-        patience.deadline,
-        tell,
-        patient=patience.endless,
-    )
+    find = partial(find_faults, {"tenure_control": pools.runtime, "tenure_operator": pools.operator})
+    await wait_usable(find, patience.deadline, tell, patient=patience.endless)
     log.info("started", step="readiness")
 
 

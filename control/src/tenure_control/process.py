@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import IntEnum
 
 import trio
 
@@ -12,18 +11,10 @@ from tenure_control.cadence import Cadence
 from tenure_control.cycle import CycleSummary
 from tenure_control.door import Door
 from tenure_control.metrics import Metrics
-from tenure_control.settings import Address, Settings
+from tenure_control.settings import Settings
 from tenure_http.probe import Readiness
-
-
-class ExitCode(IntEnum):
-    """How a process of ours ends."""
-
-    DONE = 0
-    FAILED = 1
-    USAGE = 64
-    TEMPORARY = 75
-    CONFIGURATION = 78
+from tenure_process.address import Address
+from tenure_process.exit import ExitCode
 
 
 class Process:

@@ -2,51 +2,13 @@
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
-
-import structlog
-import trio
+from collections.abc import Mapping
 
 from tenure_contracts.privilege import Role
 from tenure_control.migration import HistoryError, applied_migrations, load_migrations, pending
 from tenure_postgres.database import Database
 from tenure_postgres.error import Busy, DatabaseError, Misconfigured, OutcomeUnknown, Unavailable
 from tenure_postgres.readiness import Finding, check_readiness
-
-SHORTEST_PAUSE_S: Final = 0.1
-LONGEST_PAUSE_S: Final = 2.0
-
-_log = structlog.get_logger(__name__)
-
-
-class Unusable(Exception):  # noqa: N818 - a state of the database, told once
-    """The database cannot be started on. `temporary`: it does not answer; else it answers and is wrong."""
-
-    def __init__(self, findings: Iterable[Finding], *, temporary: bool) -> None:
-        super().__init__("; ".join(dict.fromkeys(finding.sentence for finding in findings)))
-        self.temporary = temporary
-
-
-async def wait_usable(
-    databases: Mapping[Role, Database], deadline: float, on_finding: Callable[[str], None], *, patient: bool
-) -> None:
-    """Return once every database is exactly as it must be.
-
-    Raises Unusable when it is wrong, or does not answer until `deadline` (trio time). A `patient` caller
-    waits for both for ever: once a process was ready, nothing about the database ends it.
-    """
-    pause_s = SHORTEST_PAUSE_S
-    while findings := await find_faults(databases):
-        temporary = all(finding.kind == "unavailable" for finding in findings)
-        unusable = Unusable(findings, temporary=temporary)
-        if not patient and (not temporary or trio.current_time() + pause_s > deadline):
-            raise unusable
-        _log.warning("database_not_usable", reason=str(unusable))
-        on_finding(str(unusable))
-        await trio.sleep(pause_s * random.uniform(0.5, 1.0))  # noqa: S311 - jitter, not a secret
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
 
 
 def means_loss(error: BaseException | None) -> bool:

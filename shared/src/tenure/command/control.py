@@ -18,11 +18,12 @@ from tenure_control.__main__ import main
 from tenure_control.migration import HistoryError, migrate, roles_sql
 from tenure_control.operator import enrol_operator
 from tenure_control.repository.access.caller import EVERY_PROJECT
-from tenure_control.settings import PREFIX, SettingsError, read_settings
+from tenure_control.settings import PREFIX, read_settings
 from tenure_control.usable import find_faults
 from tenure_postgres.database import Connection, Database, open_database
 from tenure_postgres.error import Busy, DatabaseError, Misconfigured, Unavailable
 from tenure_postgres.readiness import Finding
+from tenure_process.settings import SettingsError
 
 T = TypeVar("T")
 
