@@ -92,6 +92,7 @@ INSTALL = $(UV) pip install --quiet --python $(BIN)/python
 endif
 
 $(BIN)/python:
+	@$(PYTHON) -c '$(SUITABLE)' || { echo '$(PYTHON) is no Python 3.11, 3.12 or 3.13 with its venv module.' >&2; exit 1; }
 	@echo 'Building $(VENV): about a minute, once.'
 	$(CREATE)
 

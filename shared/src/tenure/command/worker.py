@@ -58,7 +58,7 @@ def enroll(worker: str, control_url: str | None, operator_token: str | None, jso
 
     \b
     Example:
-      tenure worker enroll w1 > w1.token && chmod 600 w1.token
+      (umask 077; tenure worker enroll w1 > w1.token)
     """
     with Operator(control_url, operator_token) as operator:
         answer = operator.post(path("workers", worker, "credentials"), {"request_id": str(uuid.uuid4())})

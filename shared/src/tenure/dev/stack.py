@@ -27,7 +27,7 @@ from tenure.dev.place import Place, write_private
 from tenure.dev.process import Child, end_orphan, supervise
 from tenure.embedded import EmbeddedServer, EmbeddedServerError
 from tenure.exit import CONFIGURATION, TEMPORARY, Stop
-from tenure.where import format_env
+from tenure.where import ENV_FILE, format_env
 from tenure_control.migration import HistoryError
 from tenure_postgres.error import Busy, DatabaseError, Unavailable
 
@@ -83,7 +83,7 @@ async def _database(place: Place, wishes: Wishes) -> AsyncIterator[Addresses]:
         return
     async with _embedded(embedded, restart=wishes.restart):
         addresses = Addresses(embedded.dsn(database=NAME))
-        await _prepare(addresses, f"the embedded server in {place.postgres}", embedded.dsn())
+        await _prepare(addresses, "the embedded server", embedded.dsn())
         yield addresses
 
 
@@ -124,7 +124,10 @@ async def _prepare(addresses: Addresses, server: str, administrator: str | None 
             await create_database(administrator)
         await prepare_database(addresses)
     except HistoryError as error:
-        raise Stop(f"{server}: {error}", CONFIGURATION) from error
+        begin_anew = (
+            "" if administrator is None else f" (or begin anew without its data: rm -rf {ENV_FILE.parent})"
+        )
+        raise Stop(f"{server}: {error}{begin_anew}", CONFIGURATION) from error
     except DatabaseError as error:
         may_pass = isinstance(error, Unavailable | Busy) and error.sqlstate != READ_ONLY
         raise Stop(f"{server}: {error}", TEMPORARY if may_pass else CONFIGURATION) from error
