@@ -36,14 +36,17 @@ def addresses(database: ScratchDatabase) -> dict[str, str]:
     }
 
 
-def test_settings_are_shown_by_the_names_they_are_given_by() -> None:
+def test_settings_are_shown_by_the_names_they_are_given_by(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ENVIRONMENT:
+        monkeypatch.setenv(name, ENVIRONMENT[name])
+    monkeypatch.delenv("TENURE_OPERATOR_DATABASE_URL")
     rows = settings_rows(read_settings(ENVIRONMENT), PREFIX, ENVIRONMENT)
     shown = {row["setting"]: (row["value"], row["from"]) for row in rows}
     assert shown["TENURE_CONTROL_INTERVAL"] == ("1.5 s", "environment")
     assert shown["TENURE_CONTROL_LISTEN"] == ("127.0.0.1:7400", "default")
     assert shown["TENURE_CONTROL_TLS"] == ("-", "default")
     assert shown["TENURE_CONTROL_INSECURE_PLAINTEXT"] == ("no", "default")
-    assert shown["TENURE_OPERATOR_DATABASE_URL"][1] == "environment"
+    assert shown["TENURE_OPERATOR_DATABASE_URL"][1] == ".tenure/env"
     assert "secret" not in str(rows)
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from tenure import output
-from tenure.exit import CONFIGURATION, TEMPORARY, Stop
+from tenure import output, where
+from tenure.exit import Stop
 from tenure_contracts.privilege import Role
 from tenure_postgres.database import Database, open_database
 from tenure_postgres.readiness import Finding
+from tenure_process.exit import ExitCode
 
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@]*(?=@)")
 _QUERY_PASSWORD = re.compile(r"([?&]password=)[^&]*")
@@ -28,6 +30,11 @@ async def opened(addresses: Mapping[Role, str]) -> AsyncIterator[dict[Role, Data
         }
 
 
+def environment() -> dict[str, str]:
+    """What a check looks at: the environment, and for what is not there the stack of this folder."""
+    return {**where.from_file(), **os.environ}
+
+
 def settings_rows(settings: Any, prefix: str, environ: Mapping[str, str]) -> list[dict[str, str]]:
     """Each setting by its name in the environment, its value and where that came from, without passwords."""
     return [_setting(settings, field.name, prefix, environ) for field in dataclasses.fields(settings)]
@@ -39,11 +46,12 @@ def _setting(settings: Any, name: str, prefix: str, environ: Mapping[str, str]) 
     # One address that two processes share has no process in its name.
     full = f"TENURE_{word}" if f"TENURE_{word}" in environ else f"{prefix}{word}"
     value = getattr(settings, name)
-    given = any(each == full or each.startswith(f"{full}_") for each in environ)
+    given = [each for each in environ if each == full or each.startswith(f"{full}_")]
+    from_file = given and not any(each in os.environ for each in given)
     return {
         "setting": full,
         "value": f"{value:g} s" if seconds else without_password(output.cell(_plain(value))),
-        "from": "environment" if given else "default",
+        "from": str(where.ENV_FILE) if from_file else "environment" if given else "default",
     }
 
 
@@ -64,4 +72,4 @@ def conclude(rows: Sequence[Mapping[str, str]], findings: Sequence[Finding]) -> 
         return
     only_temporary = all(finding.kind == "unavailable" for finding in findings)
     sentences = "\n  ".join(dict.fromkeys(finding.sentence for finding in findings))
-    raise Stop(f"not ready:\n  {sentences}", TEMPORARY if only_temporary else CONFIGURATION)
+    raise Stop(f"not ready:\n  {sentences}", ExitCode.TEMPORARY if only_temporary else ExitCode.CONFIGURATION)

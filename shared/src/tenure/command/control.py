@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeVar
 
@@ -11,7 +10,7 @@ import trio
 
 from tenure import output
 from tenure.command import check as checking
-from tenure.exit import CONFIGURATION, TEMPORARY, Stop
+from tenure.exit import Stop
 from tenure.where import find
 from tenure_contracts.privilege import Role
 from tenure_control.__main__ import main
@@ -23,6 +22,7 @@ from tenure_control.usable import find_faults
 from tenure_postgres.database import Connection, Database, open_database
 from tenure_postgres.error import Busy, DatabaseError, Misconfigured, Unavailable
 from tenure_postgres.readiness import Finding
+from tenure_process.exit import ExitCode
 from tenure_process.settings import SettingsError
 
 T = TypeVar("T")
@@ -56,16 +56,17 @@ def check() -> None:
     Example:
       tenure control check
     """
+    environ = checking.environment()
     try:
-        settings = read_settings(os.environ)
+        settings = read_settings(environ)
     except SettingsError as error:
-        raise Stop(str(error), CONFIGURATION) from error
+        raise Stop(str(error), ExitCode.CONFIGURATION) from error
     addresses: dict[Role, str] = {
         "tenure_control": settings.database_url,
         "tenure_operator": settings.operator_database_url,
     }
     findings = trio.run(_find, addresses)
-    checking.conclude(checking.settings_rows(settings, PREFIX, os.environ), findings)
+    checking.conclude(checking.settings_rows(settings, PREFIX, environ), findings)
 
 
 @command.command("roles")
@@ -137,11 +138,11 @@ async def _as_migrator(address: str, work: Callable[[Database], Awaitable[T]]) -
             await _wait_writable(database)
             return await work(database)
         except HistoryError as error:
-            raise Stop(str(error), CONFIGURATION) from error
+            raise Stop(str(error), ExitCode.CONFIGURATION) from error
         except Misconfigured as error:
-            raise Stop(f"{error}{_advice(error)}", CONFIGURATION) from error
+            raise Stop(f"{error}{_advice(error)}", ExitCode.CONFIGURATION) from error
         except (Busy, Unavailable) as error:
-            raise Stop(f"the database cannot be worked with now: {error}", TEMPORARY) from error
+            raise Stop(f"the database cannot be worked with now: {error}", ExitCode.TEMPORARY) from error
         except DatabaseError as error:
             raise Stop(str(error)) from error
 
@@ -161,7 +162,10 @@ async def _wait_writable(database: Database) -> None:
     while True:
         try:
             if await database.fetch(reads_only):
-                raise Stop("the server is read-only: give the address of the writable primary", CONFIGURATION)
+                raise Stop(
+                    "the server is read-only: give the address of the writable primary",
+                    ExitCode.CONFIGURATION,
+                )
         except Unavailable:
             if trio.current_time() > deadline:
                 raise

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 import trio
 
 from tenure.command import check as checking
-from tenure.exit import CONFIGURATION, Stop
+from tenure.exit import Stop
 from tenure_ingress.__main__ import main
 from tenure_ingress.settings import PREFIX, read_settings
 from tenure_postgres.readiness import Finding, check_readiness
+from tenure_process.exit import ExitCode
 from tenure_process.settings import SettingsError
 
 
@@ -39,12 +38,13 @@ def check() -> None:
     Example:
       tenure ingress check
     """
+    environ = checking.environment()
     try:
-        settings = read_settings(os.environ)
+        settings = read_settings(environ)
     except SettingsError as error:
-        raise Stop(str(error), CONFIGURATION) from error
+        raise Stop(str(error), ExitCode.CONFIGURATION) from error
     findings = trio.run(_find, settings.database_url)
-    checking.conclude(checking.settings_rows(settings, PREFIX, os.environ), findings)
+    checking.conclude(checking.settings_rows(settings, PREFIX, environ), findings)
 
 
 async def _find(address: str) -> tuple[Finding, ...]:
