@@ -11,5 +11,15 @@ from tests.harness.fixture import (
     server,
     templates,
 )
+from tests.harness.log import own_logging
 
-__all__ = ["admin", "database", "dropper", "empty_database", "make_database", "server", "templates"]
+__all__ = [
+    "admin",
+    "database",
+    "dropper",
+    "empty_database",
+    "make_database",
+    "own_logging",
+    "server",
+    "templates",
+]

@@ -10,7 +10,8 @@ from typing import ClassVar
 import pytest
 
 from tenure.client import Operator, path, present
-from tenure.exit import CONFIGURATION, FAILED, TEMPORARY, USAGE, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 TOKEN = "to1_abcdefgh_x"
 
@@ -43,12 +44,22 @@ def server() -> Iterator[str]:
 @pytest.mark.parametrize(
     ("status", "body", "code", "sentence"),
     [
-        (404, '{"code": "not_found", "detail": "There is no run."}', FAILED, "not_found: There is no run."),
-        (503, '{"code": "busy", "detail": "Locked.", "disposition": "retry"}', TEMPORARY, "busy: Locked."),
-        (404, '{"code": "unknown_route"}', CONFIGURATION, "does not answer as control does"),
-        (404, "<html>", CONFIGURATION, "does not answer as control does"),
-        (200, "welcome", CONFIGURATION, "does not answer as control does"),
-        (500, "[]", FAILED, "500: Internal Server Error"),
+        (
+            404,
+            '{"code": "not_found", "detail": "There is no run."}',
+            ExitCode.FAILED,
+            "not_found: There is no run.",
+        ),
+        (
+            503,
+            '{"code": "busy", "detail": "Locked.", "disposition": "retry"}',
+            ExitCode.TEMPORARY,
+            "busy: Locked.",
+        ),
+        (404, '{"code": "unknown_route"}', ExitCode.CONFIGURATION, "does not answer as control does"),
+        (404, "<html>", ExitCode.CONFIGURATION, "does not answer as control does"),
+        (200, "welcome", ExitCode.CONFIGURATION, "does not answer as control does"),
+        (500, "[]", ExitCode.FAILED, "500: Internal Server Error"),
     ],
 )
 def test_a_refusal_is_one_sentence_and_an_exit_code(
@@ -66,14 +77,14 @@ def test_a_refusal_is_one_sentence_and_an_exit_code(
 def test_an_address_that_is_none_is_a_matter_of_configuration(url: str) -> None:
     with pytest.raises(Stop, match="TENURE_CONTROL_URL must be an address such as") as stop:
         Operator(url, TOKEN)
-    assert stop.value.code == CONFIGURATION
+    assert stop.value.code == ExitCode.CONFIGURATION
 
 
 @pytest.mark.parametrize("token", ["a\nb", "\u00e4", "a b", "\udcff"])
 def test_a_token_that_cannot_be_one_is_refused_without_being_shown(token: str) -> None:
     with pytest.raises(Stop, match="TENURE_OPERATOR_TOKEN is not a token") as stop:
         Operator("http://127.0.0.1:1", token)
-    assert stop.value.code == CONFIGURATION
+    assert stop.value.code == ExitCode.CONFIGURATION
     assert token not in str(stop.value)
 
 
@@ -83,21 +94,21 @@ def test_a_server_that_is_not_there_may_come_back() -> None:
         pytest.raises(Stop, match="cannot be reached") as stop,
     ):
         operator.get("/v1/workers")
-    assert stop.value.code == TEMPORARY
+    assert stop.value.code == ExitCode.TEMPORARY
 
 
 @pytest.mark.parametrize("body", [{"a": float("inf")}, {"a": "\ud800"}, {"a": object()}])
 def test_what_json_cannot_carry_is_not_sent(body: dict[str, object]) -> None:
     with Operator("http://127.0.0.1:1", TOKEN) as operator, pytest.raises(Stop, match="as JSON") as stop:
         operator.post("/v1/apply", body)
-    assert stop.value.code == USAGE
+    assert stop.value.code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("segment", ["", ".", "..", "\udcff"])
 def test_a_name_that_would_make_another_path_is_refused(segment: str) -> None:
     with pytest.raises(Stop, match="is not the name of anything") as stop:
         path("projects", segment)
-    assert stop.value.code == USAGE
+    assert stop.value.code == ExitCode.USAGE
     assert path("a/b", "..c") == "/v1/a%2Fb/..c"
 
 

@@ -10,7 +10,8 @@ from click.testing import CliRunner
 
 from tenure.__main__ import root
 from tenure.command import run
-from tenure.exit import USAGE, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 
 def _verbs(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
@@ -48,5 +49,5 @@ def test_the_help_of_each_verb_has_an_example(verb: str) -> None:
 def test_input_that_is_not_json_is_refused(text: str, complaint: str) -> None:
     with pytest.raises(Stop, match=complaint) as stop:
         run._parse(text)
-    assert stop.value.code == USAGE
+    assert stop.value.code == ExitCode.USAGE
     assert len(str(stop.value)) < 300

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tenure.exit import CONFIGURATION, Stop
+from tenure.exit import Stop
 from tenure.where import find, format_env, parse_env
+from tenure_process.exit import ExitCode
 
 VALUES = {
     "TENURE_A": "postgresql://postgres@/tenure?host=%2Ftmp&port=5432",
@@ -49,7 +50,7 @@ def test_what_is_nowhere_is_a_configuration_fault(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("TENURE_NOWHERE", raising=False)
     with pytest.raises(Stop, match="TENURE_NOWHERE is not set") as stop:
         find("TENURE_NOWHERE")
-    assert stop.value.code == CONFIGURATION
+    assert stop.value.code == ExitCode.CONFIGURATION
 
 
 def test_a_damaged_env_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,4 +59,4 @@ def test_a_damaged_env_file_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Stop, match=r"\.tenure/env cannot be used") as stop:
         find("TENURE_X")
-    assert stop.value.code == CONFIGURATION
+    assert stop.value.code == ExitCode.CONFIGURATION

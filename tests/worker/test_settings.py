@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import structlog
 
+from tenure_process.log import configure_logging
 from tenure_worker.credential import Credential
 from tenure_worker.error import ConfigurationError
-from tenure_worker.log import configure_logging
 from tenure_worker.machine import machine_id
 from tenure_worker.settings import UsageError, read_settings
 from tests.harness.fake_ingress import TOKEN, open_fake_ingress
@@ -128,16 +127,13 @@ def test_exit_codes_before_anything_is_opened(environ: dict[str, str], code: int
     assert b"Traceback" not in ended.stderr
 
 
-async def test_no_token_and_no_plan_reaches_the_log(tmp_path: Path) -> None:
+async def test_no_token_and_no_plan_reaches_the_log(tmp_path: Path, own_logging: None) -> None:
     stream = io.StringIO()
     configure_logging(stream)
-    try:
-        async with open_fake_ingress() as ingress:
-            attempt = ingress.give(["true"], env={"PASSWORD": "hunter2"})
-            async with running_agent(ingress, tmp_path / "journal"):
-                await ingress.wait_until(lambda: attempt.completion is not None)
-    finally:
-        structlog.reset_defaults()
+    async with open_fake_ingress() as ingress:
+        attempt = ingress.give(["true"], env={"PASSWORD": "hunter2"})
+        async with running_agent(ingress, tmp_path / "journal"):
+            await ingress.wait_until(lambda: attempt.completion is not None)
     logged: Any = stream.getvalue()
     assert '"event": "attempt_reported"' in logged
     for secret in (TOKEN, TOKEN[-43:], attempt.token, "hunter2"):

@@ -12,7 +12,8 @@ import sys
 
 import click
 
-from tenure.exit import USAGE, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 # Name → module, the package whose absence means that this installation cannot do it, and what it does.
 COMMANDS = {
@@ -52,7 +53,7 @@ class Tenure(click.Group):
 
 def _absent(name: str, package: str) -> click.Command:
     def refuse() -> None:
-        raise Stop(f"this installation has no {package}: `tenure {name}` is not part of it", USAGE)
+        raise Stop(f"this installation has no {package}: `tenure {name}` is not part of it", ExitCode.USAGE)
 
     return click.Command(
         name, callback=refuse, add_help_option=False, context_settings={"ignore_unknown_options": True}
@@ -83,7 +84,7 @@ def main() -> None:
         code = 1
     except click.UsageError as error:
         error.show()
-        code = USAGE
+        code = ExitCode.USAGE
     except click.ClickException as error:
         error.show()
         code = 1

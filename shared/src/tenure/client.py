@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 import httpx
 
-from tenure.exit import CONFIGURATION, FAILED, TEMPORARY, USAGE, Stop
+from tenure.exit import Stop
 from tenure.where import find
+from tenure_process.exit import ExitCode
 
 TIMEOUT_S = 30.0
 
@@ -59,7 +60,7 @@ class Operator:
             answer = self._http.request(method, path, **request)
         except httpx.HTTPError as error:
             sentence = f"control at {self._http.base_url} cannot be reached: {error}"
-            raise Stop(sentence, TEMPORARY) from error
+            raise Stop(sentence, ExitCode.TEMPORARY) from error
         try:
             body = answer.json()
         except ValueError:
@@ -71,7 +72,7 @@ class Operator:
 
     def _stranger(self) -> Stop:
         sentence = f"{self._http.base_url} does not answer as control does: is TENURE_CONTROL_URL right?"
-        return Stop(sentence, CONFIGURATION)
+        return Stop(sentence, ExitCode.CONFIGURATION)
 
 
 class Refused(Stop):
@@ -85,7 +86,7 @@ class Refused(Stop):
 def path(*segments: str) -> str:
     """A path of the API from its segments, each escaped whole. Raises Stop (64): one names nothing."""
     if wrong := [segment for segment in segments if segment in ("", ".", "..") or not _is_text(segment)]:
-        raise Stop(f"{wrong[0]!r} is not the name of anything", USAGE)
+        raise Stop(f"{wrong[0]!r} is not the name of anything", ExitCode.USAGE)
     return "/v1/" + "/".join(quote(segment, safe="") for segment in segments)
 
 
@@ -98,14 +99,15 @@ def _refused(answer: httpx.Response, body: Any) -> Refused:
     """The refusal in an answer, with exit code 75 where trying again later may help."""
     problem: dict[str, Any] = body if isinstance(body, dict) else {}
     sentence = f"{problem.get('code', answer.status_code)}: {problem.get('detail', answer.reason_phrase)}"
-    return Refused(sentence, TEMPORARY if problem.get("disposition") == "retry" else FAILED, problem)
+    code = ExitCode.TEMPORARY if problem.get("disposition") == "retry" else ExitCode.FAILED
+    return Refused(sentence, code, problem)
 
 
 def _encode(body: dict[str, Any]) -> bytes:
     try:
         return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise Stop(f"this cannot be sent as JSON: {error}", USAGE) from error
+        raise Stop(f"this cannot be sent as JSON: {error}", ExitCode.USAGE) from error
 
 
 def _is_text(value: str) -> bool:
@@ -120,11 +122,13 @@ def _base_url(text: str) -> httpx.URL:
         url = httpx.URL()
     if url.scheme not in ("http", "https") or not url.host or (url.port or 0) > 65535:
         sentence = f"TENURE_CONTROL_URL must be an address such as http://127.0.0.1:7400, not {text!r}"
-        raise Stop(sentence, CONFIGURATION)
+        raise Stop(sentence, ExitCode.CONFIGURATION)
     return url
 
 
 def _header(token: str) -> str:
     if not (token.isascii() and token.isprintable() and " " not in token):
-        raise Stop("TENURE_OPERATOR_TOKEN is not a token: it has characters that none has", CONFIGURATION)
+        raise Stop(
+            "TENURE_OPERATOR_TOKEN is not a token: it has characters that none has", ExitCode.CONFIGURATION
+        )
     return token

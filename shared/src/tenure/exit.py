@@ -1,21 +1,16 @@
-"""How a command ends: the exit codes of every `tenure` command, and the error that carries one."""
+"""How a command ends early: the error that carries a sentence and an exit code."""
 
 from __future__ import annotations
 
 import sys
-from typing import Final
 
-DONE: Final = 0
-FAILED: Final = 1
-USAGE: Final = 64
-TEMPORARY: Final = 75
-CONFIGURATION: Final = 78
+from tenure_process.exit import ExitCode
 
 
 class Stop(Exception):  # noqa: N818 - an ending, not always an error
     """Ends the command with one sentence on standard error and an exit code."""
 
-    def __init__(self, sentence: str, code: int = FAILED) -> None:
+    def __init__(self, sentence: str, code: int = ExitCode.FAILED) -> None:
         super().__init__(sentence)
         self.code = code
 

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from tenure.exit import CONFIGURATION, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 ENV_FILE = Path(".tenure", "env")
 
@@ -42,7 +43,7 @@ def find(name: str, flag: str | None = None) -> str:
     raise Stop(
         f"{name} is not set: give it as a flag, in the environment, or start the stack with `tenure dev`, "
         f"which writes {ENV_FILE}",
-        CONFIGURATION,
+        ExitCode.CONFIGURATION,
     )
 
 
@@ -54,4 +55,4 @@ def from_file() -> dict[str, str]:
     try:
         return parse_env(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Stop(f"{file} cannot be used: {error}", CONFIGURATION) from error
+        raise Stop(f"{file} cannot be used: {error}", ExitCode.CONFIGURATION) from error

@@ -22,11 +22,12 @@ from anyio.abc import TaskStatus
 
 from tenure_contracts.wire.offer import Offered
 from tenure_contracts.wire.session import Registered
+from tenure_process.exit import ExitCode
 from tenure_worker.attempt import run_attempt
 from tenure_worker.board import Board
 from tenure_worker.client import Client, open_client
 from tenure_worker.credential import Credential
-from tenure_worker.error import FAILED, STOPPED, TEMPORARY, ConfigurationError, WorkerError
+from tenure_worker.error import ConfigurationError, WorkerError
 from tenure_worker.journal import Journal, Record, open_journal
 from tenure_worker.pull import Offers
 from tenure_worker.reconcile import is_unspent, occupies_slot, settle
@@ -91,7 +92,7 @@ async def _run(settings: Settings, ending: Ending, task_status: TaskStatus[None]
         with open_journal(settings.journal, worker=settings.name, machine=settings.machine) as journal:
             async with AsyncExitStack() as stack:
                 session = await _open_session(stack, settings, credential, journal, ending)
-                return STOPPED if session is None else await _serve(session, task_status)
+                return ExitCode.DONE if session is None else await _serve(session, task_status)
     except WorkerError as error:
         log.critical("worker_cannot_run", worker=settings.name, reason=str(error))
         return error.exit_code
@@ -151,9 +152,9 @@ async def _serve(session: Session, task_status: TaskStatus[None]) -> int:
         is_clean = await _work(session, task_status)
         upkeep.cancel_scope.cancel()
     if session.ending.fenced.is_set():
-        return TEMPORARY
+        return ExitCode.TEMPORARY
     await say_offline(session)
-    return STOPPED if is_clean else FAILED
+    return ExitCode.DONE if is_clean else ExitCode.FAILED
 
 
 async def _work(session: Session, task_status: TaskStatus[None]) -> bool:

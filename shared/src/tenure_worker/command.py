@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 from collections.abc import Mapping
@@ -10,9 +11,9 @@ from typing import Any, Literal
 import anyio
 import structlog
 
+from tenure_process.log import configure_logging
 from tenure_worker.agent import run_agent
 from tenure_worker.error import WorkerError
-from tenure_worker.log import configure_logging
 from tenure_worker.machine import machine_id
 from tenure_worker.settings import Settings, read_settings
 
@@ -32,6 +33,8 @@ def run_worker(
     `survivors` (`adopt` or `stop`); None and absent mean: look into the environment.
     """
     configure_logging()
+    # The HTTP client tells of each request at `info`; what became of it is told here.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     try:
         settings = read_settings(environ, flags, machine=machine_id(environ))
     except WorkerError as error:

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-STOPPED = 0
-FAILED = 1
-USAGE = 64
-TEMPORARY = 75
-CONFIGURATION = 78
+from tenure_process.exit import ExitCode
 
 
 class WorkerError(Exception):
     """A reason to end the whole process, told to the operator in one sentence."""
 
-    exit_code = FAILED
+    exit_code = ExitCode.FAILED
 
 
 class ConfigurationError(WorkerError):
     """Something an operator has to change before another start can help."""
 
-    exit_code = CONFIGURATION
+    exit_code = ExitCode.CONFIGURATION
 
 
 class TemporaryError(WorkerError):
     """Starting again later may help without anybody changing anything."""
 
-    exit_code = TEMPORARY
+    exit_code = ExitCode.TEMPORARY
 
 
 class SessionFencedError(TemporaryError):

@@ -16,7 +16,8 @@ from urllib.parse import urlsplit
 from tenure_contracts import bounds
 from tenure_contracts.duration import parse_duration
 from tenure_contracts.identity import check_name
-from tenure_worker.error import USAGE, WorkerError
+from tenure_process.exit import ExitCode
+from tenure_worker.error import WorkerError
 
 # What a command inherits from the agent; everything else comes from its task.
 INHERITED = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TMPDIR")
@@ -27,7 +28,7 @@ Survivors = Literal["adopt", "stop"]
 class UsageError(WorkerError):
     """A flag or an environment name has a value that cannot be meant."""
 
-    exit_code = USAGE
+    exit_code = ExitCode.USAGE
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,8 @@ import click
 from tenure import definitions, output
 from tenure.client import Operator, Refused, path
 from tenure.command import option
-from tenure.exit import FAILED, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 
 @click.command()
@@ -59,7 +60,7 @@ def _apply(operator: Operator, project: definitions.Project, *, dry_run: bool) -
     try:
         return operator.post(path("apply"), body)
     except Refused as refused:
-        raise Stop("\n  ".join(_complaints(project, refused)), refused.code or FAILED) from refused
+        raise Stop("\n  ".join(_complaints(project, refused)), refused.code or ExitCode.FAILED) from refused
 
 
 def _complaints(project: definitions.Project, refused: Refused) -> Iterator[str]:

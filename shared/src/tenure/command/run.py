@@ -13,7 +13,8 @@ import click
 from tenure import output
 from tenure.client import Operator, path, present
 from tenure.command import option
-from tenure.exit import FAILED, USAGE, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 TERMINAL = ("succeeded", "failed", "cancelled", "timed_out")
 COLUMNS = ("run", "task", "status", "attempts", "created_at", "attention")
@@ -185,8 +186,8 @@ def wait(
             view = operator.get(path("projects", project, "runs", run))
     output.show_json(view) if json_ else output.say(f"{run} {view['status']}")
     if view["status"] not in TERMINAL:
-        raise Stop(f"run {run} has not ended within {timeout_s:g} s", FAILED)
-    return 0 if view["status"] == "succeeded" else FAILED
+        raise Stop(f"run {run} has not ended within {timeout_s:g} s", ExitCode.FAILED)
+    return ExitCode.DONE if view["status"] == "succeeded" else ExitCode.FAILED
 
 
 def _parse(text: str) -> Any:
@@ -195,7 +196,7 @@ def _parse(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
     except (ValueError, RecursionError) as error:
         read = text if len(text) <= 80 else f"{text[:80]}…"
-        raise Stop(f"--input is not JSON: {error}; it was {read!r}", USAGE) from error
+        raise Stop(f"--input is not JSON: {error}; it was {read!r}", ExitCode.USAGE) from error
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from contextlib import contextmanager, suppress
 from typing import IO, Final
 
 from tenure.dev.place import Place
-from tenure.exit import FAILED, TEMPORARY, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 START_S: Final = 150.0
 STOP_S: Final = 90.0
@@ -27,7 +28,7 @@ def owned(place: Place) -> Iterator[None]:
     file = place.pid("dev").open("a+", encoding="utf-8")
     with file:
         if not _locked(file):
-            raise Stop(f"a stack runs in {place.root} already: `make down` stops it", FAILED)
+            raise Stop(f"a stack runs in {place.root} already: `make down` stops it", ExitCode.FAILED)
         # Of a stack that was killed, and must not be taken for ours: it goes before our process id is known.
         place.env.unlink(missing_ok=True)
         file.truncate(0)
@@ -68,10 +69,12 @@ def start(place: Place, arguments: Sequence[str]) -> None:
     deadline = time.monotonic() + START_S
     while not _is_up(place):
         if process.poll() is not None and _owner(place) is None:
-            raise Stop(_last_words(place, begin), process.returncode or FAILED)
+            raise Stop(_last_words(place, begin), process.returncode or ExitCode.FAILED)
         if time.monotonic() > deadline:
             process.terminate()
-            raise Stop(f"the stack was not ready within {START_S:g} s: {place.log('dev')}", TEMPORARY)
+            raise Stop(
+                f"the stack was not ready within {START_S:g} s: {place.log('dev')}", ExitCode.TEMPORARY
+            )
         time.sleep(POLL_S)
 
 
@@ -98,7 +101,7 @@ def stop(place: Place) -> bool:
     deadline = time.monotonic() + STOP_S
     while _owner(place) is not None:
         if time.monotonic() > deadline:
-            raise Stop(f"the stack (process {pid}) did not stop within {STOP_S:g} s", FAILED)
+            raise Stop(f"the stack (process {pid}) did not stop within {STOP_S:g} s", ExitCode.FAILED)
         time.sleep(POLL_S)
     return True
 

@@ -27,7 +27,8 @@ from tenure import definitions, output
 from tenure.client import Operator, path
 from tenure.dev import stack
 from tenure.dev.place import Place, write_private
-from tenure.exit import FAILED, Stop
+from tenure.exit import Stop
+from tenure_process.exit import ExitCode
 
 PROJECT: Final = "demo"
 DEADLINE_S: Final = 80.0
@@ -102,7 +103,7 @@ class Demo:
         while not condition():
             self.watch()
             if time.monotonic() - self.began > DEADLINE_S:
-                raise Stop(f"the demo waited too long for this: {what}", FAILED)
+                raise Stop(f"the demo waited too long for this: {what}", ExitCode.FAILED)
             time.sleep(POLL_S)
         self.watch()
 
@@ -261,7 +262,7 @@ def _report(demo: Demo) -> int:
         output.say(f"the workers' logs are in {kept}")
     held = len(demo.expectations) - len(wrong)
     output.say(f"demo: {held} of {len(demo.expectations)} as expected")
-    return FAILED if wrong else 0
+    return ExitCode.FAILED if wrong else ExitCode.DONE
 
 
 def _say(group: BaseExceptionGroup[Stop]) -> int:

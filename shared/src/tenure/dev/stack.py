@@ -26,10 +26,11 @@ from tenure.dev.database import (
 from tenure.dev.place import Place, write_private
 from tenure.dev.process import Child, end_orphan, supervise
 from tenure.embedded import EmbeddedServer, EmbeddedServerError
-from tenure.exit import CONFIGURATION, TEMPORARY, Stop
+from tenure.exit import Stop
 from tenure.where import ENV_FILE, format_env
 from tenure_control.migration import HistoryError
 from tenure_postgres.error import Busy, DatabaseError, Unavailable
+from tenure_process.exit import ExitCode
 
 READY_S = 60.0
 POLL_S = 0.05
@@ -97,7 +98,7 @@ async def _embedded(server: EmbeddedServer, *, restart: bool) -> AsyncIterator[N
             yield
             nursery.cancel_scope.cancel()
     except EmbeddedServerError as error:
-        raise Stop(str(error), CONFIGURATION) from error
+        raise Stop(str(error), ExitCode.CONFIGURATION) from error
     finally:
         with trio.CancelScope(shield=True):
             await trio.to_thread.run_sync(server.stop)
@@ -127,10 +128,11 @@ async def _prepare(addresses: Addresses, server: str, administrator: str | None 
         begin_anew = (
             "" if administrator is None else f" (or begin anew without its data: rm -rf {ENV_FILE.parent})"
         )
-        raise Stop(f"{server}: {error}{begin_anew}", CONFIGURATION) from error
+        raise Stop(f"{server}: {error}{begin_anew}", ExitCode.CONFIGURATION) from error
     except DatabaseError as error:
         may_pass = isinstance(error, Unavailable | Busy) and error.sqlstate != READ_ONLY
-        raise Stop(f"{server}: {error}", TEMPORARY if may_pass else CONFIGURATION) from error
+        code = ExitCode.TEMPORARY if may_pass else ExitCode.CONFIGURATION
+        raise Stop(f"{server}: {error}", code) from error
 
 
 @asynccontextmanager
@@ -199,7 +201,7 @@ async def _wait_ready(name: str, url: str, place: Place) -> None:
                 await trio.sleep(POLL_S)
     raise Stop(
         f"{name} was not ready within {READY_S:g} s; it answered {answer}. Its log: {place.log(name)}",
-        TEMPORARY,
+        ExitCode.TEMPORARY,
     )
 
 
