@@ -25,6 +25,8 @@ ROWS: dict[str, type[Any]] = {
     "start_failure": row.ActivationRow,
     "complete": row.CompletionRow,
     "renew": row.RenewalRow,
+    "attest": row.AttestationRow,
+    "held_leases": row.HeldLeaseRow,
 }
 
 PYTHON = {

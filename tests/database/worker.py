@@ -12,12 +12,15 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID, uuid4
 
 import msgspec
 
 from tenure_contracts.identity import Token, encode_secret, parse_worker_token
+from tenure_contracts.wire.attestation import Attest
+from tenure_contracts.wire.codec import content_digest
+from tenure_contracts.wire.field import Instant
 from tenure_contracts.wire.lease import Fence
 from tenure_contracts.wire.offer import Decline, Offer, Pull
 from tenure_contracts.wire.session import Register
@@ -27,6 +30,8 @@ from tests.harness import ScratchDatabase, Session
 
 Row = Any
 LEASE_S = 30.0
+STATED_AT = datetime(2026, 1, 1, tzinfo=UTC)
+"""Always the same, so that a statement made again is a replay."""
 
 
 @dataclass
@@ -121,6 +126,22 @@ class SqlWorker:
         return list(
             await self.connection.rows(call.QUERIES["renew"], *callers, [1] * len(fences), *columns, lease_s)
         )
+
+    async def attest(self, fence: Fence, state: Literal["running", "stopped"], sequence: int = 1) -> Row:
+        """State something about one attempt."""
+        message = Attest(
+            request_id=uuid4(),
+            attempt=fence.attempt,
+            offer=fence.offer,
+            token=fence.token,
+            lease_generation=fence.lease_generation,
+            sequence=sequence,
+            state=state,
+            observed_at=Instant.of(STATED_AT),
+            scope="group",
+        )
+        content = content_digest(message)
+        return await self._one(call.attest(self.token, self.session, message, content, None, LEASE_S))
 
     async def send(self, unit: Any) -> Sequence[Row]:
         """Send the statement of a unit of work on this worker's own connection."""

@@ -205,6 +205,25 @@ class FakeWorker:
         }
         return await self._of_lease("complete", work, **body)
 
+    async def attest(self, work: Work, state: str = "running", sequence: int = 1, **changes: Any) -> Any:
+        """State that it runs or that it stopped; the lease's version is brought up to date."""
+        fence = {name: value for name, value in work.fence.items() if name != "lease_version"}
+        body = {"observed_at": work.finished_at, "scope": "group", **fence, **changes}
+        answer = await self.call("attest", state=state, sequence=sequence, **body)
+        if answer["lease"]:
+            work.lease_version = answer["lease"]["lease_version"]
+        return answer
+
+    async def leases(self) -> list[Any]:
+        """What the session holds."""
+        answer: list[Any] = (await self._of_session("leases"))["leases"]
+        return answer
+
+    async def exchange(self, *items: Mapping[str, Any]) -> list[Any]:
+        """Several calls in one request, made with `item`; one answer each."""
+        answer: list[Any] = (await self._of_session("exchange", items=list(items)))["items"]
+        return answer
+
     async def call(self, name: str, **body: Any) -> Any:
         """Any call of this session, with a fresh request id unless one is given. Raises Refused."""
         response = await self.send(name, {"request_id": str(uuid4()), **body})
@@ -226,6 +245,13 @@ class FakeWorker:
         answer = await self._of_session(name, lease=work.fence, **body)
         work.lease_version = answer.get("lease_version") or work.lease_version
         return answer
+
+
+def item(call: str, *work: Work, **body: Any) -> dict[str, Any]:
+    """One item of an exchange; `renew` takes many works, calls without an attempt take none."""
+    fences = [each.fence for each in work]
+    about = {"leases": fences} if call == "renew" else {"lease": fences[0]} if fences else {}
+    return {"call": call, "request_id": str(uuid4()), **about, **body}
 
 
 def fresh_offers(count: int = 1) -> list[dict[str, str]]:

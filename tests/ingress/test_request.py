@@ -104,7 +104,7 @@ async def test_a_rotated_a_revoked_and_an_expired_credential_end_at_once(
 
 
 async def test_a_call_that_is_not_offered_says_so(worker: FakeWorker) -> None:
-    for name in ("attest", "leases", "exchange", "secrets", "logs"):
+    for name in ("secrets", "logs"):
         check(await worker.send(name, {"request_id": str(uuid4())}), "not_available")
 
 

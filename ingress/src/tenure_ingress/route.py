@@ -12,16 +12,19 @@ from uuid import UUID
 
 from tenure_contracts import bounds
 from tenure_contracts.error import Refusal
-from tenure_contracts.identity import IdentityError, parse_uuid
+from tenure_contracts.identity import IdentityError, Token, parse_uuid
+from tenure_contracts.wire.attestation import Attest
 from tenure_contracts.wire.codec import decode, encode
 from tenure_contracts.wire.completion import Complete
-from tenure_contracts.wire.lease import Renew, Running, StartFailure, Starting
+from tenure_contracts.wire.exchange import Exchange
+from tenure_contracts.wire.lease import ListLeases, Renew, Running, StartFailure, Starting
 from tenure_contracts.wire.offer import Decline, Pull
 from tenure_contracts.wire.session import Drain, Heartbeat, Offline, Register
 from tenure_http import Admit, Head, Match, Request, Response, Route, Router
 from tenure_http.probe import Readiness
 from tenure_ingress.credential import check_present, read_token
-from tenure_ingress.operation import activation, completion, offer, renewal, session
+from tenure_ingress.operation import activation, attestation, completion, holding, offer, renewal, session
+from tenure_ingress.operation.exchange import exchange
 from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.shield import refusals
@@ -29,7 +32,7 @@ from tenure_ingress.shield import refusals
 M = TypeVar("M")
 Operation = Callable[[Service, Caller, M], Awaitable[object]]
 
-NOT_YET: Final = ("attest", "leases", "exchange", "secrets", "logs")
+NOT_YET: Final = ("secrets", "logs")
 """Calls of the protocol that this version does not offer: 501, so that a worker can tell."""
 
 
@@ -48,7 +51,7 @@ def admission(service: Service, readiness: Readiness) -> Admit:
 
 def _routes(service: Service) -> list[Route]:
     return [
-        _route("register", Register, _register(service)),
+        _route("register", Register, _by_token(service, session.register)),
         _route("heartbeat", Heartbeat, _touch(service, "heartbeat")),
         _route("drain", Drain, _touch(service, "drain")),
         _route("offline", Offline, _touch(service, "offline")),
@@ -59,6 +62,9 @@ def _routes(service: Service) -> list[Route]:
         _route("start-failure", StartFailure, _of_session(service, activation.start_failure)),
         _route("renew", Renew, _of_session(service, renewal.renew)),
         _route("complete", Complete, _of_session(service, completion.complete), bounds.COMPLETION_BYTES),
+        _route("attest", Attest, _by_token(service, attestation.attest), bounds.COMPLETION_BYTES),
+        _route("leases", ListLeases, _of_session(service, holding.leases)),
+        _route("exchange", Exchange, _of_session(service, exchange), bounds.EXCHANGE_BYTES),
         *(Route(name, "POST", _path(name), _not_available, bounds.EXCHANGE_BYTES) for name in NOT_YET),
     ]
 
@@ -71,7 +77,8 @@ def _route(
 ) -> Route:
     async def handle(request: Request) -> Response:
         body: Any = decode(request.body, message)
-        request.adopt_id(str(body.request_id))
+        if body.request_id is not None:  # an exchange need not have one, its items do
+            request.adopt_id(str(body.request_id))
         with refusals():
             return Response(200, encode(await answer(request, _session(request), body)))
 
@@ -89,9 +96,11 @@ def _session(request: Request) -> UUID:
         raise Refusal("invalid_field", f"The session in the path: {error}") from error
 
 
-def _register(service: Service) -> Callable[[Request, UUID, Register], Awaitable[object]]:
-    async def answer(request: Request, of: UUID, message: Register) -> object:
-        return await session.register(service, read_token(request.head), of, message)
+def _by_token(
+    service: Service, operation: Callable[[Service, Token, UUID, M], Awaitable[object]]
+) -> Callable[[Request, UUID, M], Awaitable[object]]:
+    async def answer(request: Request, of: UUID, message: M) -> object:
+        return await operation(service, read_token(request.head), of, message)
 
     return answer
 

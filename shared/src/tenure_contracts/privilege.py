@@ -159,11 +159,13 @@ FUNCTIONS: Final[Mapping[Role, frozenset[str]]] = MappingProxyType(
         ),
         "tenure_ingress": frozenset(
             {
+                "ingress_api.attest_v1",
                 "ingress_api.claim_offers_v1",
                 "ingress_api.complete_v1",
                 "ingress_api.decline_v1",
                 "ingress_api.drain_v1",
                 "ingress_api.heartbeat_v1",
+                "ingress_api.held_leases_v1",
                 "ingress_api.offline_v1",
                 "ingress_api.register_v1",
                 "ingress_api.renew_v1",

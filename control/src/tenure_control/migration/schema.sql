@@ -21,6 +21,83 @@ CREATE SCHEMA tenure;
 ALTER SCHEMA tenure OWNER TO tenure_owner;
 
 --
+-- Name: attest_v1(text, bytea, uuid, uuid, uuid, uuid, bytea, integer, integer, text, timestamp with time zone, text, text, text, bytea, double precision); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+--
+
+CREATE FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    w text := tenure.authenticate_worker(p_credential, p_secret, tenure.clock());
+    s tenure.worker_sessions;
+    a tenure.run_attempts;
+    l tenure.run_leases;
+    earlier tenure.attestations;
+    told record;
+    goes_on boolean;
+BEGIN
+    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
+    server_time := tenure.clock();
+    IF s.session IS NULL THEN
+        refusal := CASE WHEN w IS NULL THEN 'credential_refused' ELSE 'session_fenced' END;
+        RETURN;
+    END IF;
+    PERFORM FROM tenure.runs r
+        WHERE r.run = (SELECT x.run FROM tenure.run_attempts x WHERE x.attempt = p_attempt) FOR NO KEY UPDATE;
+    SELECT * INTO a FROM tenure.run_attempts x WHERE x.attempt = p_attempt FOR NO KEY UPDATE;
+    SELECT * INTO l FROM tenure.run_leases x WHERE x.attempt = p_attempt FOR NO KEY UPDATE;
+    server_time := tenure.clock();
+
+    SELECT * INTO earlier FROM tenure.attestations x
+    WHERE x.attempt = p_attempt AND x.lease_generation = p_lease_generation AND x.sequence = p_sequence;
+    SELECT * INTO told FROM tenure.attested(p_attempt, p_lease_generation, w);
+    refusal := CASE
+        WHEN a.attempt IS NULL THEN 'unknown_attempt'
+        WHEN tenure.fence_refusal(l, w, p_offer, p_token, p_lease_generation, 1) IS NOT NULL THEN 'lease_fenced'
+        WHEN a.barrier_at IS NULL AND l.state <> 'leased' THEN 'lease_fenced'
+        WHEN a.barrier_at IS NULL THEN 'lease_not_started'
+        WHEN earlier.content = p_content THEN NULL
+        WHEN earlier.actor LIKE 'worker:%' THEN 'content_conflict'
+        WHEN p_sequence <> told.last_sequence + 1 THEN 'attestation_conflict'
+        WHEN p_state = 'running' AND told.stopped_by_worker THEN 'content_conflict'
+    END;
+    IF refusal IS NOT NULL THEN
+        -- Only a proven holder learns how far the statements are.
+        last_sequence := CASE WHEN refusal = 'attestation_conflict' THEN told.last_sequence END;
+        RETURN;
+    END IF;
+
+    status := CASE WHEN earlier.attestation IS NULL THEN 'recorded' ELSE 'replayed' END;
+    IF status = 'recorded' THEN
+        INSERT INTO tenure.attestations VALUES (
+            p_attestation, p_attempt, p_lease_generation, p_sequence, p_state, 'worker:' || w, p_session, p_scope,
+            p_executor_handle, least(p_observed_at, server_time), server_time, tenure.jsonb_or_null(p_outcome),
+            p_content);
+        PERFORM tenure.note_attestation(p_attempt, p_state, p_sequence, 'worker:' || w, server_time);
+    END IF;
+    goes_on := p_state = 'running' AND NOT told.stopped AND p_sequence >= told.last_sequence
+               AND a.ended_at IS NULL AND l.state = 'leased' AND s.status IN ('online', 'draining');
+    -- A replay moves nothing that is here already; the same statement from the worker's next session moves it there.
+    IF goes_on AND (status = 'recorded' OR l.session <> p_session) THEN
+        PERFORM tenure.adopt_lease(p_attempt, p_session, make_interval(secs => p_lease_s), server_time);
+    END IF;
+
+    IF goes_on THEN
+        SELECT x.version, x.expires_at, x.stop_reason, x.stop_requested_at
+        INTO lease_version, expires_at, stop_reason, stop_requested_at
+        FROM tenure.run_leases x WHERE x.attempt = p_attempt;
+    END IF;
+    last_sequence := greatest(p_sequence, told.last_sequence);
+    deadline_at := a.deadline_at;
+    disposition := CASE WHEN p_state = 'stopped' THEN 'settled' WHEN NOT goes_on THEN 'stop' END;
+END
+$$;
+
+ALTER FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
+
+--
 -- Name: claim_offers_v1(text, bytea, uuid, integer, uuid[], bytea[], double precision); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
 --
 
@@ -278,6 +355,34 @@ CREATE FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_se
     AS $$ SELECT * FROM tenure.touch_session(p_credential, p_secret, p_session, p_generation, NULL) $$;
 
 ALTER FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
+
+--
+-- Name: held_leases_v1(text, bytea, uuid, integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+--
+
+CREATE FUNCTION ingress_api.held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer) RETURNS TABLE(ord integer, refusal text, attempt uuid, run uuid, offer uuid, lease_generation integer, lease_version integer, status text, expires_at timestamp with time zone, stop_reason text, stop_requested_at timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    w text := tenure.authenticate_worker(p_credential, p_secret, tenure.clock());
+BEGIN
+    ord := 0;
+    refusal := CASE WHEN w IS NULL THEN 'credential_refused'
+                    ELSE tenure.session_refusal(p_session, p_generation, w, true) END;
+    RETURN NEXT;
+    IF refusal IS NULL THEN
+        RETURN QUERY
+        SELECT row_number() OVER (ORDER BY l.acquired_at, l.attempt)::integer, NULL::text, l.attempt, a.run, l.offer,
+               l.generation, l.version, a.status, l.expires_at, l.stop_reason, l.stop_requested_at
+        FROM tenure.run_leases l JOIN tenure.run_attempts a ON a.attempt = l.attempt
+        WHERE l.session = p_session AND l.state = 'leased';
+    END IF;
+END
+$$;
+
+ALTER FUNCTION ingress_api.held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer) OWNER TO tenure_owner;
 
 --
 -- Name: offline_v1(text, bytea, uuid, integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
@@ -761,6 +866,42 @@ END
 $$;
 
 ALTER FUNCTION tenure.admit_run(p_run uuid, p_attempt uuid, p_project text, p_task text, p_revision integer, p_cause text, p_trigger text, p_trigger_revision integer, p_scheduled_for timestamp with time zone, p_rerun_of uuid, p_idempotency_key text, p_requested_revision integer, p_requested_priority integer, p_plan text, p_plan_digest bytea, p_input jsonb, p_actor text, OUT run uuid, OUT created boolean, OUT refusal text) OWNER TO tenure_owner;
+
+--
+-- Name: adopt_lease(uuid, uuid, interval, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.adopt_lease(p_attempt uuid, p_session uuid, p_lease interval, p_now timestamp with time zone) RETURNS void
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    UPDATE tenure.run_leases l
+    SET session = p_session, version = l.version + 1, renewed_at = p_now,
+        expires_at = greatest(l.expires_at, p_now + p_lease),
+        stop_reason = CASE WHEN l.stop_reason IS NULL AND l.deadline_at <= p_now
+                           THEN 'timeout' ELSE l.stop_reason END,
+        stop_requested_at = CASE WHEN l.stop_reason IS NULL AND l.deadline_at <= p_now
+                                 THEN p_now ELSE l.stop_requested_at END
+    WHERE l.attempt = p_attempt AND l.state = 'leased'
+$$;
+
+ALTER FUNCTION tenure.adopt_lease(p_attempt uuid, p_session uuid, p_lease interval, p_now timestamp with time zone) OWNER TO tenure_owner;
+
+--
+-- Name: attested(uuid, integer, text); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.attested(p_attempt uuid, p_lease_generation integer, p_worker text, OUT last_sequence integer, OUT stopped boolean, OUT stopped_by_worker boolean) RETURNS record
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT coalesce(max(x.sequence), 0), coalesce(bool_or(x.state = 'stopped'), false),
+           coalesce(bool_or(x.state = 'stopped' AND x.actor = 'worker:' || p_worker), false)
+    FROM tenure.attestations x
+    WHERE x.attempt = p_attempt AND x.lease_generation = p_lease_generation
+$$;
+
+ALTER FUNCTION tenure.attested(p_attempt uuid, p_lease_generation integer, p_worker text, OUT last_sequence integer, OUT stopped boolean, OUT stopped_by_worker boolean) OWNER TO tenure_owner;
 
 --
 -- Name: authenticate_items(text[], bytea[]); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -1338,6 +1479,37 @@ $$;
 ALTER FUNCTION tenure.mark_running(p_attempt uuid, p_handle text, p_started_at timestamp with time zone, p_content bytea, p_worker text, p_now timestamp with time zone) OWNER TO tenure_owner;
 
 --
+-- Name: note_attestation(uuid, text, integer, text, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.note_attestation(p_attempt uuid, p_state text, p_sequence integer, p_actor text, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    a tenure.run_attempts;
+    generation integer;
+    event_sequence integer;
+BEGIN
+    UPDATE tenure.run_leases l
+    SET attested_state = CASE WHEN l.attested_state = 'stopped' THEN 'stopped' ELSE p_state END,
+        attested_sequence = p_sequence, attested_at = p_now
+    WHERE l.attempt = p_attempt
+    RETURNING l.generation INTO STRICT generation;
+    SELECT * INTO STRICT a FROM tenure.run_attempts x WHERE x.attempt = p_attempt;
+    UPDATE tenure.runs r SET version = r.version + 1, event_sequence = r.event_sequence + 1
+    WHERE r.run = a.run RETURNING r.event_sequence INTO STRICT event_sequence;
+    INSERT INTO tenure.run_events VALUES
+        (a.run, event_sequence, 'attempt.attested', a.status, a.status, p_actor, p_now,
+         'attested:' || p_attempt || ':' || generation || ':' || p_sequence,
+         jsonb_build_object('attempt', p_attempt, 'lease_generation', generation, 'state', p_state,
+                            'sequence', p_sequence));
+END
+$$;
+
+ALTER FUNCTION tenure.note_attestation(p_attempt uuid, p_state text, p_sequence integer, p_actor text, p_now timestamp with time zone) OWNER TO tenure_owner;
+
+--
 -- Name: placement_class(bytea, jsonb); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
 --
 
@@ -1751,6 +1923,34 @@ CREATE TABLE tenure.attempt_declines (
 );
 
 ALTER TABLE tenure.attempt_declines OWNER TO tenure_owner;
+
+--
+-- Name: attestations; Type: TABLE; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE TABLE tenure.attestations (
+    attestation uuid NOT NULL,
+    attempt uuid NOT NULL,
+    lease_generation integer NOT NULL,
+    sequence integer NOT NULL,
+    state text NOT NULL,
+    actor text NOT NULL,
+    session uuid,
+    scope text,
+    executor_handle text,
+    observed_at timestamp with time zone NOT NULL,
+    recorded_at timestamp with time zone NOT NULL,
+    outcome jsonb,
+    content bytea NOT NULL,
+    CONSTRAINT attestations_check CHECK (((actor ~~ 'worker:%'::text) = (num_nonnulls(session, scope) = 2))),
+    CONSTRAINT attestations_check1 CHECK (((outcome IS NULL) OR (state = 'stopped'::text))),
+    CONSTRAINT attestations_content_check CHECK ((octet_length(content) = 32)),
+    CONSTRAINT attestations_scope_check CHECK ((scope = ANY (ARRAY['cgroup'::text, 'group'::text, 'process'::text, 'handler'::text]))),
+    CONSTRAINT attestations_sequence_check CHECK ((sequence >= 1)),
+    CONSTRAINT attestations_state_check CHECK ((state = ANY (ARRAY['running'::text, 'stopped'::text])))
+);
+
+ALTER TABLE tenure.attestations OWNER TO tenure_owner;
 
 --
 -- Name: operator_tokens; Type: TABLE; Schema: tenure; Owner: tenure_owner
@@ -2281,6 +2481,20 @@ ALTER TABLE ONLY tenure.attempt_declines
     ADD CONSTRAINT attempt_declines_pkey PRIMARY KEY (attempt, session);
 
 --
+-- Name: attestations attestations_attempt_lease_generation_sequence_key; Type: CONSTRAINT; Schema: tenure; Owner: tenure_owner
+--
+
+ALTER TABLE ONLY tenure.attestations
+    ADD CONSTRAINT attestations_attempt_lease_generation_sequence_key UNIQUE (attempt, lease_generation, sequence);
+
+--
+-- Name: attestations attestations_pkey; Type: CONSTRAINT; Schema: tenure; Owner: tenure_owner
+--
+
+ALTER TABLE ONLY tenure.attestations
+    ADD CONSTRAINT attestations_pkey PRIMARY KEY (attestation);
+
+--
 -- Name: operator_tokens operator_tokens_pkey; Type: CONSTRAINT; Schema: tenure; Owner: tenure_owner
 --
 
@@ -2651,6 +2865,12 @@ CREATE TRIGGER attempt_transition BEFORE UPDATE OF status ON tenure.run_attempts
         END))) EXECUTE FUNCTION tenure.refuse_transition('attempt', 'status');
 
 --
+-- Name: attestations attestations_append_only; Type: TRIGGER; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE TRIGGER attestations_append_only BEFORE UPDATE ON tenure.attestations FOR EACH STATEMENT EXECUTE FUNCTION tenure.refuse_change();
+
+--
 -- Name: trigger_cursors cursor_birth; Type: TRIGGER; Schema: tenure; Owner: tenure_owner
 --
 
@@ -2782,6 +3002,13 @@ CREATE TRIGGER trigger_revisions_append_only BEFORE UPDATE ON tenure.trigger_rev
 
 ALTER TABLE ONLY tenure.attempt_declines
     ADD CONSTRAINT attempt_declines_attempt_fkey FOREIGN KEY (attempt) REFERENCES tenure.run_attempts(attempt);
+
+--
+-- Name: attestations attestations_attempt_fkey; Type: FK CONSTRAINT; Schema: tenure; Owner: tenure_owner
+--
+
+ALTER TABLE ONLY tenure.attestations
+    ADD CONSTRAINT attestations_attempt_fkey FOREIGN KEY (attempt) REFERENCES tenure.run_attempts(attempt);
 
 --
 -- Name: operator_tokens operator_tokens_operator_fkey; Type: FK CONSTRAINT; Schema: tenure; Owner: tenure_owner
@@ -2965,6 +3192,13 @@ GRANT USAGE ON SCHEMA tenure TO tenure_control;
 GRANT USAGE ON SCHEMA tenure TO tenure_operator;
 
 --
+-- Name: FUNCTION attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) TO tenure_ingress;
+
+--
 -- Name: FUNCTION claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision); Type: ACL; Schema: ingress_api; Owner: tenure_owner
 --
 
@@ -2998,6 +3232,13 @@ GRANT ALL ON FUNCTION ingress_api.drain_v1(p_credential text, p_secret bytea, p_
 
 REVOKE ALL ON FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) TO tenure_ingress;
+
+--
+-- Name: FUNCTION held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION ingress_api.held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer) TO tenure_ingress;
 
 --
 -- Name: FUNCTION offline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone); Type: ACL; Schema: ingress_api; Owner: tenure_owner
@@ -3054,6 +3295,18 @@ REVOKE ALL ON FUNCTION tenure.acknowledgement(p_attempt uuid, OUT attempt_status
 REVOKE ALL ON FUNCTION tenure.admit_run(p_run uuid, p_attempt uuid, p_project text, p_task text, p_revision integer, p_cause text, p_trigger text, p_trigger_revision integer, p_scheduled_for timestamp with time zone, p_rerun_of uuid, p_idempotency_key text, p_requested_revision integer, p_requested_priority integer, p_plan text, p_plan_digest bytea, p_input jsonb, p_actor text, OUT run uuid, OUT created boolean, OUT refusal text) FROM PUBLIC;
 GRANT ALL ON FUNCTION tenure.admit_run(p_run uuid, p_attempt uuid, p_project text, p_task text, p_revision integer, p_cause text, p_trigger text, p_trigger_revision integer, p_scheduled_for timestamp with time zone, p_rerun_of uuid, p_idempotency_key text, p_requested_revision integer, p_requested_priority integer, p_plan text, p_plan_digest bytea, p_input jsonb, p_actor text, OUT run uuid, OUT created boolean, OUT refusal text) TO tenure_control;
 GRANT ALL ON FUNCTION tenure.admit_run(p_run uuid, p_attempt uuid, p_project text, p_task text, p_revision integer, p_cause text, p_trigger text, p_trigger_revision integer, p_scheduled_for timestamp with time zone, p_rerun_of uuid, p_idempotency_key text, p_requested_revision integer, p_requested_priority integer, p_plan text, p_plan_digest bytea, p_input jsonb, p_actor text, OUT run uuid, OUT created boolean, OUT refusal text) TO tenure_operator;
+
+--
+-- Name: FUNCTION adopt_lease(p_attempt uuid, p_session uuid, p_lease interval, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.adopt_lease(p_attempt uuid, p_session uuid, p_lease interval, p_now timestamp with time zone) FROM PUBLIC;
+
+--
+-- Name: FUNCTION attested(p_attempt uuid, p_lease_generation integer, p_worker text, OUT last_sequence integer, OUT stopped boolean, OUT stopped_by_worker boolean); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.attested(p_attempt uuid, p_lease_generation integer, p_worker text, OUT last_sequence integer, OUT stopped boolean, OUT stopped_by_worker boolean) FROM PUBLIC;
 
 --
 -- Name: FUNCTION authenticate_items(p_credentials text[], p_secrets bytea[]); Type: ACL; Schema: tenure; Owner: tenure_owner
@@ -3274,6 +3527,12 @@ REVOKE ALL ON FUNCTION tenure.lock_items(p_attempts uuid[], p_workers text[]) FR
 --
 
 REVOKE ALL ON FUNCTION tenure.mark_running(p_attempt uuid, p_handle text, p_started_at timestamp with time zone, p_content bytea, p_worker text, p_now timestamp with time zone) FROM PUBLIC;
+
+--
+-- Name: FUNCTION note_attestation(p_attempt uuid, p_state text, p_sequence integer, p_actor text, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.note_attestation(p_attempt uuid, p_state text, p_sequence integer, p_actor text, p_now timestamp with time zone) FROM PUBLIC;
 
 --
 -- Name: FUNCTION placement_class(p_digest bytea, p_placement jsonb); Type: ACL; Schema: tenure; Owner: tenure_owner

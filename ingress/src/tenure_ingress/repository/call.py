@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from uuid import UUID
 
-from tenure_contracts.identity import Token, lease_token_digest
+from tenure_contracts.identity import Token, derived_id, lease_token_digest
+from tenure_contracts.wire.attestation import Attest
 from tenure_contracts.wire.offer import Decline, Pull
 from tenure_contracts.wire.session import Register
 from tenure_ingress.repository.caller import Caller, fence_columns
 from tenure_ingress.repository.row import (
+    AttestationRow,
     DeclineRow,
+    HeldLeaseRow,
     OfferRow,
     RegisterRow,
     SessionRow,
@@ -21,6 +24,9 @@ from tenure_postgres.database import Connection
 from tenure_postgres.query import folder
 
 QUERIES = folder("tenure_ingress.repository")
+
+ATTESTATION: Final = "tenure/attestation"
+"""Domain of the ids of attestations, which are derived: a replay makes the same one again."""
 
 R = TypeVar("R")
 Rows: TypeAlias = Callable[[Connection], Awaitable[Sequence[R]]]
@@ -59,6 +65,40 @@ def decline(caller: Caller, message: Decline) -> Rows[DeclineRow]:
     """Row 0 carries the refusal; one further row per lease."""
     fences = zip(*map(fence_columns, message.leases), strict=True)
     return _call("decline", *caller.columns, *map(list, fences), message.reason)
+
+
+def attest(
+    token: Token, session: UUID, message: Attest, content: bytes, outcome: str | None, lease_s: float
+) -> Rows[AttestationRow]:
+    """One row: what was recorded and what the caller holds now, or why not.
+
+    `content` recognises a repetition; `outcome` is the storable JSON text of the message's; `lease_s` is how
+    long an adopted lease lasts, in seconds.
+    """
+    return _call(
+        "attest",
+        token.id,
+        token.secret_digest,
+        session,
+        derived_id(ATTESTATION, message.attempt, message.lease_generation, message.sequence),
+        message.attempt,
+        message.offer,
+        lease_token_digest(message.token),
+        message.lease_generation,
+        message.sequence,
+        message.state,
+        message.observed_at,
+        message.scope,
+        message.executor_handle,
+        outcome,
+        content,
+        lease_s,
+    )
+
+
+def held_leases(caller: Caller) -> Rows[HeldLeaseRow]:
+    """Row 0 carries the refusal; one further row per lease."""
+    return _call("held_leases", *caller.columns)
 
 
 def answers() -> Rows[object]:

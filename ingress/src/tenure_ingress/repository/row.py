@@ -118,6 +118,31 @@ class CompletionRow(Lockable):
     run_status: str
 
 
+class AttestationRow(Judged, StopColumns):
+    """A statement, and what its maker holds afterwards. No lease version: it holds nothing."""
+
+    last_sequence: int | None
+    status: Literal["recorded", "replayed"]
+    lease_version: int | None
+    expires_at: datetime | None
+    deadline_at: datetime | None
+    disposition: Literal["stop", "settled"] | None
+    server_time: datetime
+
+
+class HeldLeaseRow(Judged, StopColumns):
+    """Row 0 has the refusal of the call, the others one lease each."""
+
+    ord: int
+    attempt: UUID
+    run: UUID
+    offer: UUID
+    lease_generation: int
+    lease_version: int
+    status: str
+    expires_at: datetime
+
+
 class RenewalRow(Lockable, StopColumns):
     """One lease of a renewal."""
 
