@@ -5,11 +5,15 @@ from __future__ import annotations
 from typing import Any
 from uuid import uuid4
 
+import pytest
 import trio
 
 from tenure_contracts.error import CODES
+from tenure_contracts.wire.lease import Renew
+from tenure_ingress.operation.exchange import OPERATIONS
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, Refused, Work, fresh_offers, item, refused
+from tests.harness.ingress import RunningIngress
 from tests.harness.seed import Seed
 from tests.ingress.conftest import claim, started
 
@@ -131,6 +135,21 @@ async def test_a_wrong_item_is_refused_alone(worker: FakeWorker, seed: Seed) -> 
     assert statuses(answers) == [*(code for _, code in wrong), 200]
     assert answers[0]["problem"]["request_id"] == request
     assert "$.items[6]" in answers[6]["problem"]["detail"]
+
+
+async def test_a_bug_that_one_item_brings_out_is_that_items_alone(
+    worker: FakeWorker, ingress: RunningIngress, seed: Seed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two = await started(seed, worker), await started(seed, worker)
+
+    async def fail(*_: object) -> None:
+        raise LookupError("a bug")
+
+    operations: dict[Any, Any] = OPERATIONS
+    monkeypatch.setitem(operations, Renew, fail)
+    answers = await worker.exchange(item("renew", one), end(one), end(two))
+    assert statuses(answers) == ["internal_error", 200, 200]
+    assert ingress.events.count("item_failed") == 1
 
 
 async def test_a_payload_is_no_reason_to_refuse(worker: FakeWorker, seed: Seed) -> None:

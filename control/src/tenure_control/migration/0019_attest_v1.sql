@@ -44,7 +44,7 @@ CREATE FUNCTION tenure.adopt_lease(p_attempt uuid, p_session uuid, p_lease inter
 LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$
     UPDATE tenure.run_leases l
-    SET session = p_session, version = l.version + 1, renewed_at = p_now,
+    SET session = p_session, version = l.version + 1, renewed_at = greatest(l.renewed_at, p_now),
         expires_at = greatest(l.expires_at, p_now + p_lease),
         stop_reason = CASE WHEN l.stop_reason IS NULL AND l.deadline_at <= p_now
                            THEN 'timeout' ELSE l.stop_reason END,

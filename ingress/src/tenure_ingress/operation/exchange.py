@@ -11,6 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 import msgspec
+import structlog
 import trio
 
 from tenure_contracts.error import Refusal
@@ -24,6 +25,8 @@ from tenure_ingress.operation import activation, completion, offer, renewal
 from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.shield import refusals
+
+log = structlog.get_logger("tenure.ingress")
 
 OPERATIONS: Final[dict[type[Any], Callable[[Service, Caller, Any], Awaitable[object]]]] = {
     Renew: renewal.renew,
@@ -102,6 +105,9 @@ async def _answer(service: Service, caller: Caller, call: Call | Refusal) -> obj
             return await operation(service, caller, call)
     except Refusal as refusal:
         return refusal
+    except Exception:  # a bug that one item brings out is that item's alone
+        log.exception("item_failed", call=type(call).__name__, request_id=str(call.request_id))
+        return Refusal("internal_error")
 
 
 def _item(raw: msgspec.Raw, verdict: object) -> ExchangedItem:
