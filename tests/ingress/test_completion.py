@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+from tenure_contracts import bounds
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, refused
 from tests.harness.seed import Seed
@@ -105,10 +106,10 @@ async def test_late_evidence_is_kept_eight_times_at_most(worker: FakeWorker, see
     (work,) = await worker.pull()
     await worker.start(work)
     await worker.complete(work)
-    for code in range(10):
+    for code in range(bounds.LATE_CALLBACKS + 2):
         with refused("content_conflict"):
             await worker.complete(work, "failed", exit_code=code)
-    assert seed.events(run).count("attempt.late_callback") == 8
+    assert seed.events(run).count("attempt.late_callback") == bounds.LATE_CALLBACKS
 
 
 async def test_what_ended_otherwise_is_settled(worker: FakeWorker, seed: Seed) -> None:

@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from tenure_contracts import bounds
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, Work, refused
 from tests.harness.seed import Seed
@@ -64,12 +65,13 @@ async def test_a_takeover_replaces_a_live_session_but_not_twice_within_a_minute(
     with refused("session_conflict") as answers:
         await third.register(takeover=True)
     assert int(answers[0].headers["Retry-After"]) <= 45
-    database.shift(timedelta(seconds=30))
+    half_s = bounds.TAKEOVER_PAUSE_S / 2
+    database.shift(timedelta(seconds=half_s))
     await second.heartbeat()
     with refused("session_conflict") as answers:
         await third.register(takeover=True)
-    assert int(answers[0].headers["Retry-After"]) <= 30  # the minute ends before the session does
-    database.shift(timedelta(seconds=31))
+    assert int(answers[0].headers["Retry-After"]) <= half_s  # the minute ends before the session does
+    database.shift(timedelta(seconds=half_s + 1))
     await second.heartbeat()
     assert (await third.register(takeover=True))["generation"] == 3
 

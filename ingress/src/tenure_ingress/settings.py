@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from tenure_contracts import bounds
 from tenure_http.tls import TlsMaterial
 from tenure_process.address import Address
 from tenure_process.settings import Reader
@@ -29,13 +30,13 @@ class Settings:
     probe_listen: Address = Address("127.0.0.1", 7402)
     """`PROBE_LISTEN`: where /livez, /readyz and /metrics are."""
 
-    lease_s: float = 30.0
+    lease_s: float = bounds.LEASE_S
     """`LEASE`: how long a run lease lasts; at least two heartbeats and three renewals."""
 
-    renew_s: float = 10.0
+    renew_s: float = bounds.RENEW_S
     """`RENEW`: how often workers are told to renew."""
 
-    heartbeat_s: float = 15.0
+    heartbeat_s: float = bounds.HEARTBEAT_S
     """`HEARTBEAT`: how often workers are told to send a heartbeat."""
 
     drain_budget_s: float = 10.0

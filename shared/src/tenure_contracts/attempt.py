@@ -21,7 +21,6 @@ from tenure_contracts.machine import Table, check, edges
 
 STATES: Final = ("claimed", "starting", "running", "succeeded", "failed", "cancelled", "timed_out", "lost")
 TERMINAL: Final = frozenset({"succeeded", "failed", "cancelled", "timed_out", "lost"})
-ACTIVE: Final = frozenset({"claimed", "starting", "running"})
 STARTED: Final = frozenset({"starting", "running"})
 """Past the start barrier and not ended: only evidence ends these without a report."""
 

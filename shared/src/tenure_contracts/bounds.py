@@ -9,9 +9,6 @@ from typing import Final
 
 # -- text and identifiers ------------------------------------------------------------------------------
 
-NAME_CHARACTERS: Final = 63
-"""A name fits one DNS label and one metric label, so it can be shown anywhere without being cut."""
-
 HANDLER_CHARACTERS: Final = 128
 """A dotted function name; longer ones are generated and are better aliased."""
 
@@ -61,9 +58,6 @@ EXCHANGE_BYTES: Final = 1024 * 1024
 
 LOG_CHUNK_BYTES: Final = 256 * 1024
 """One decoded chunk of output: a row of the log table stays one page of memory for every reader."""
-
-LOG_CHUNK_BODY_BYTES: Final = 384 * 1024
-"""Body that carries one chunk: base64url takes four bytes for three."""
 
 LOG_LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Default of a task's `log_limit`: head and tail of a normal run are kept whole."""
@@ -146,9 +140,6 @@ EXIT_CODE_MIN: Final = -(2**31)
 EXIT_CODE_MAX: Final = 2**31 - 1
 """Exit codes are PostgreSQL `int`; systems with unsigned 32-bit statuses report the same bits signed."""
 
-ROW_LOCK_WAIT_S: Final = 1.0
-"""How long an item whose row is locked elsewhere is tried again before it is answered `busy`."""
-
 # -- definitions ---------------------------------------------------------------------------------------
 
 TIMEOUT_US_MIN: Final = 1_000
@@ -205,9 +196,6 @@ EXIT_CODE_RULES: Final = 32
 
 STEPS: Final = 128
 """Steps of a workflow: the frontier decision reads all of them under the run lock."""
-
-GRACE_US: Final = 30 * 1_000_000
-"""Default misfire grace: a control restart is no reason to skip."""
 
 GRACE_US_MAX: Final = 300 * 1_000_000
 """Five minutes: later than that an occurrence is late, whatever the policy calls it."""

@@ -15,8 +15,6 @@ from typing import Final
 
 from tenure_contracts.bounds import JSON_DEPTH
 
-DIGEST_BYTES: Final = 32
-
 TASK_DOMAIN: Final = "tenure/task"
 TRIGGER_DOMAIN: Final = "tenure/trigger"
 WORKFLOW_DOMAIN: Final = "tenure/workflow"

@@ -6,18 +6,14 @@ drift from the tables; what is worth telling without a transition has a name of 
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Final
 
 from tenure_contracts import attempt, run, step
-
-Machine = Literal["run", "attempt", "step"]
 
 _STATES: Final = {"run": run.STATES, "attempt": attempt.STATES, "step": step.STATES}
 
 NOTES: Final = (
     "run.cancel_requested",
-    "attempt.leased",
-    "attempt.released",
     "attempt.stop_requested",
     "attempt.attested",
     "attempt.late_callback",
@@ -29,20 +25,6 @@ TYPES: Final = frozenset(
 )
 
 SCHEDULER: Final = "scheduler"
-SYSTEM: Final = "system"
-
-
-def transition_type(machine: Machine, state: str) -> str:
-    """The event type of entering a state, such as `run.queued`. A state of another machine is a KeyError."""
-    name = f"{machine}.{state}"
-    if name not in TYPES:
-        raise KeyError(name)
-    return name
-
-
-def worker_actor(worker: str) -> str:
-    """`worker:<name>`."""
-    return f"worker:{worker}"
 
 
 def recovery_actor(replica: str) -> str:

@@ -16,7 +16,6 @@ from uuid import UUID
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]{0,62}"
 CREDENTIAL_ID_PATTERN: Final = r"[a-z0-9]{8,32}"
-SECRET_CHARACTERS: Final = 43
 SECRET_BYTES: Final = 32
 
 WORKER_SECRET_DOMAIN: Final = "tenure/worker-secret"  # noqa: S105 - a domain text, not a secret

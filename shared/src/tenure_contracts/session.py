@@ -14,8 +14,6 @@ from tenure_contracts.machine import Table, check, edges
 
 STATES: Final = ("online", "draining", "offline", "replaced")
 TERMINAL: Final = frozenset({"replaced"})
-LIVE: Final = frozenset({"online", "draining"})
-"""May renew, start and decline; only an online session may pull."""
 
 TRANSITIONS: Final[Table] = (
     edges(None, "online")

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 import trio
 
+from tenure_contracts import bounds
 from tenure_control.evidence.registry import Evidence, Registry, Running, Subject, Unknown
 from tenure_control.repository.recovery import candidate, control
 from tenure_control.repository.recovery.control import Finding
@@ -116,12 +117,12 @@ async def test_work_that_is_never_started_ends(
     run = seed.run("report")
     async with open_worker(database, seed.credential("w1")) as worker:
         changed: Counter[str] = Counter()
-        for _ in range(16):
+        for _ in range(bounds.NEVER_STARTED_CLAIMS):
             await worker.heartbeat()
             await worker.claim()
             database.shift(MINUTE)
             changed.update((await recovery.run(parts.recovery)).changed)
-    assert changed == {"returned": 15, "never_started": 1}
+    assert changed == {"returned": bounds.NEVER_STARTED_CLAIMS - 1, "never_started": 1}
     assert seed.status(run) == ("failed", "failed")
 
 
