@@ -9,6 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tenure.embedded import EmbeddedServer
+from tenure_ingress.repository import call
 from tests.database.worker import open_worker
 from tests.harness import ScratchDatabase, Session
 from tests.harness.fixture import MakeDatabase
@@ -142,3 +143,24 @@ async def test_recovery_walks_the_live_leases_alone(crowded: Seed) -> None:
         assert await session.rows(LIVE_LEASES) == []
         # Either index holds the live leases and nothing else.
         assert (await reads()).keys() <= {"run_leases_live", "run_leases_of_session"}
+
+
+async def test_a_statement_about_an_attempt_reads_that_attempt(crowded: Seed) -> None:
+    async with open_worker(crowded.database, crowded.credential("w1")) as worker:
+        (fence,) = await worker.claim()
+        await worker.starting(fence)
+        reads = await begin(worker.connection)
+        for sequence in (1, 2):
+            assert (await worker.attest(fence, "running", sequence))["refusal"] is None
+        found = await reads()
+        check(found, "runs_pkey", "run_attempts_pkey", "run_leases_pkey")
+        assert "attestations" not in found
+
+
+async def test_what_a_session_holds_is_found_by_the_session(crowded: Seed) -> None:
+    async with open_worker(crowded.database, crowded.credential("w1")) as worker:
+        fences = await worker.claim(4)
+        reads = await begin(worker.connection)
+        _, *held = await worker.send(call.held_leases(worker.caller))
+        assert {row["attempt"] for row in held} == {fence.attempt for fence in fences}
+        check(await reads(), "run_leases_of_session", "run_attempts_pkey")
