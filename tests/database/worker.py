@@ -87,10 +87,15 @@ class SqlWorker:
 
     async def claim(self, count: int = 1) -> list[Fence]:
         """Pull, and the fences of what was offered. Fails when it is less than asked for."""
+        fences = await self.claim_some(count)
+        assert len(fences) == count, f"{len(fences)} offered instead of {count}"
+        return fences
+
+    async def claim_some(self, count: int) -> list[Fence]:
+        """Pull, and the fences of what was offered, if anything."""
         offers = fresh_offers(count)
         tokens = {offer.offer: offer.token for offer in offers}
         _, *rows = await self.pull(offers)
-        assert len(rows) == count, f"{len(rows)} offered instead of {count}"
         return [_fence(row, tokens[row["offer"]]) for row in rows]
 
     async def decline(self, *fences: Fence, reason: str = "declined") -> list[Row]:
@@ -112,11 +117,15 @@ class SqlWorker:
         return await self._batch("running", fences, handle, now)
 
     async def complete(
-        self, *fences: Fence, outcome: str = "succeeded", exit_code: int | None = 0
+        self,
+        *fences: Fence,
+        outcome: str = "succeeded",
+        exit_code: int | None = 0,
+        started_at: datetime | None = None,
     ) -> list[Row]:
         """Report ends."""
         now = datetime.now(UTC)
-        rest = (outcome, exit_code, now, now, None, None, None, None, None, None)
+        rest = (outcome, exit_code, started_at or now, now, None, None, None, None, None, None)
         return await self._batch("complete", fences, *rest, content=outcome)
 
     async def renew(self, *fences: Fence, lease_s: float = LEASE_S) -> list[Row]:

@@ -259,7 +259,7 @@ async def test_declined_work_is_another_workers_at_once(
         (taken,) = await other.pull()
         assert (taken.attempt, taken.lease_generation) == (work.attempt, 2)
         assert taken.facts["attempt"]["try"] == 1
-        assert (await worker.decline(work, reason=reason))["leases"][0]["status"] == "fenced"
+        assert (await worker.decline(work, reason=reason))["leases"][0]["status"] == "released"
 
 
 async def test_a_session_is_spared_for_half_a_minute_what_it_declined(

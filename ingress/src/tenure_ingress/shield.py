@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from tenure_contracts.error import Refusal
-from tenure_postgres.error import Busy, DataFault, Misconfigured, OutcomeUnknown, Overloaded, Unavailable
+from tenure_postgres.error import (
+    Busy,
+    Conflict,
+    DataFault,
+    Misconfigured,
+    OutcomeUnknown,
+    Overloaded,
+    Unavailable,
+)
+
+UNIQUE: Final = "23505"
 
 
 @contextmanager
@@ -22,6 +33,12 @@ def refusals() -> Iterator[None]:
         raise Refusal("overloaded", "Too many requests wait for the database.") from error
     except Busy as error:
         raise Refusal("busy", "A row is locked, or the database took too long.") from error
+    except Conflict as error:
+        # Two made the same id known at once: an offer or a session that was new to both. Sent again, the call
+        # finds what the other made of it.
+        if error.sqlstate != UNIQUE:
+            raise
+        raise Refusal("busy", "The same id was used by another request at the same moment.") from error
     except DataFault as error:
         raise Refusal("invalid_field", "The database cannot store a value of this request.") from error
     except (Unavailable, OutcomeUnknown, Misconfigured) as error:

@@ -31,7 +31,7 @@ CREATE TABLE tenure.runs (
     cancel_requested_at timestamptz,
     cancel_reason       text CHECK (cancel_reason IN ('user', 'policy')),
     next_attempt_at     timestamptz,
-    unstarted_claims    integer NOT NULL DEFAULT 0,   -- claims that expired or were declined before a start
+    unstarted_claims    integer NOT NULL DEFAULT 0,   -- claims that expired or were declined since the last start
     created_at          timestamptz NOT NULL,
     queued_at           timestamptz,
     started_at          timestamptz,

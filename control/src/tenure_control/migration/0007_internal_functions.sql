@@ -239,8 +239,8 @@ $$;
 
 -- Ends an unstarted lease and returns its work to the queue: nothing started, so nothing is spent and no policy is
 -- asked. After 16 claims that expired or were declined the run fails `never_started`, because something about it
--- keeps workers from ever starting it. The caller holds run, attempt and lease, and has checked that the attempt is
--- `claimed` and its lease `leased`.
+-- keeps workers from ever starting it; one that is to be cancelled is left to that. The caller holds run, attempt and
+-- lease, and has checked that the attempt is `claimed` and its lease `leased`.
 --
 -- p_reason: declined, shutdown, lease_expired, or superseded. Returns the run's new status.
 CREATE FUNCTION tenure.return_to_queue(p_attempt uuid, p_reason text, p_actor text, p_now timestamptz) RETURNS text
@@ -259,7 +259,7 @@ BEGIN
     FROM tenure.runs x JOIN tenure.run_attempts a ON a.run = x.run WHERE a.attempt = p_attempt;
     claims := r.unstarted_claims + CASE WHEN p_reason IN ('declined', 'lease_expired') THEN 1 ELSE 0 END;
 
-    IF claims >= 16 THEN
+    IF claims >= 16 AND r.cancel_requested_at IS NULL THEN
         UPDATE tenure.run_attempts a
         SET status = 'failed', error_code = 'never_started', ended_at = p_now
         WHERE a.attempt = p_attempt;
@@ -280,7 +280,7 @@ BEGIN
 
     UPDATE tenure.run_attempts a SET dispatchable = true WHERE a.attempt = p_attempt;
     UPDATE tenure.runs x
-    SET status = 'queued', queued_at = p_now, unstarted_claims = claims,
+    SET status = 'queued', queued_at = greatest(x.queued_at, p_now), unstarted_claims = claims,
         version = x.version + 1, event_sequence = x.event_sequence + 1
     WHERE x.run = r.run;
     INSERT INTO tenure.run_events VALUES
@@ -393,6 +393,7 @@ DECLARE
     run_status text := p_status;
     started timestamptz;
     finished timestamptz;
+    ended timestamptz;
     facts jsonb;
 BEGIN
     SELECT * INTO STRICT a FROM tenure.run_attempts x WHERE x.attempt = p_attempt;
@@ -405,19 +406,22 @@ BEGIN
     END IF;
     started := greatest(a.barrier_at, least(coalesce(a.started_at, p_started_at), p_now));
     finished := greatest(started, least(p_finished_at, p_now));
+    -- The clock may have gone back since the start; what is stored does not.
+    ended := greatest(started, p_now);
     facts := jsonb_strip_nulls(jsonb_build_object(
         'attempt', p_attempt, 'exit_code', p_exit_code, 'code', p_error_code, 'stop_answer', p_stop_answer,
         'output_flag', p_output_flag,
         'late', CASE WHEN p_late THEN true END,
         'late_deadline', CASE WHEN p_status = 'succeeded' AND a.deadline_at <= p_now THEN true END,
-        'times_clamped', CASE WHEN finished IS DISTINCT FROM p_finished_at THEN true END));
+        'times_clamped', CASE WHEN finished IS DISTINCT FROM p_finished_at
+                                OR p_started_at NOT BETWEEN a.barrier_at AND p_now THEN true END));
 
     UPDATE tenure.run_leases l
     SET state = 'completed', version = l.version + 1
     WHERE l.attempt = p_attempt AND l.state = 'leased';
 
     UPDATE tenure.run_attempts x
-    SET status = p_status, exit_code = p_exit_code, started_at = started, finished_at = finished, ended_at = p_now,
+    SET status = p_status, exit_code = p_exit_code, started_at = started, finished_at = finished, ended_at = ended,
         output = p_output, output_flag = p_output_flag, error_code = p_error_code, error_message = p_error_message,
         log = p_log, stop_answer = p_stop_answer, outcome_content = p_content, outcome_late = p_late,
         outcome_run = run_status
@@ -428,7 +432,7 @@ BEGIN
         started_at = coalesce(x.started_at, started),
         next_attempt_at = CASE WHEN run_status = 'retry_wait'
                                THEN p_now + delay_us * interval '1 microsecond' END,
-        finished_at = CASE WHEN run_status <> 'retry_wait' THEN p_now END,
+        finished_at = CASE WHEN run_status <> 'retry_wait' THEN ended END,
         output = CASE WHEN run_status <> 'retry_wait' THEN p_output END,
         output_flag = CASE WHEN run_status <> 'retry_wait' THEN p_output_flag END,
         error_code = p_error_code, error_message = p_error_message,
@@ -459,16 +463,17 @@ AS $$
 $$;
 
 -- Does this lease carry the presented fence? A holder may send any version up to the stored one. What exactly
--- differed is never told: it may be somebody else's lease.
+-- differed is never told: it may be somebody else's lease. NULL is no proof: it differs from everything.
 CREATE FUNCTION tenure.fence_refusal(
     l tenure.run_leases, p_worker text, p_offer uuid, p_token bytea, p_generation integer, p_version integer)
 RETURNS text
 LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT CASE
-        WHEN l.attempt IS NULL OR l.worker <> p_worker OR l.offer <> p_offer OR l.token_digest <> p_token
-          OR l.generation <> p_generation THEN 'lease_fenced'
-        WHEN p_version > l.version THEN 'invalid_field'
+        WHEN l.attempt IS NULL
+          OR (l.worker, l.offer, l.token_digest, l.generation)
+             IS DISTINCT FROM (p_worker, p_offer, p_token, p_generation) THEN 'lease_fenced'
+        WHEN (p_version <= l.version) IS NOT TRUE THEN 'invalid_field'
     END
 $$;
 

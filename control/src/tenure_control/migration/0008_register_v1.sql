@@ -28,15 +28,21 @@ BEGIN
     END IF;
 
     SELECT * INTO STRICT w FROM tenure.workers x WHERE x.worker = register_v1.worker FOR NO KEY UPDATE;
-    SELECT * INTO mine FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO mine FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w.worker FOR NO KEY UPDATE;
     SELECT * INTO older FROM tenure.worker_sessions x
     WHERE x.worker = w.worker AND x.status IN ('online', 'draining', 'offline') AND x.session <> p_session
     FOR NO KEY UPDATE;
     server_time := tenure.clock();
 
+    -- The session of another worker is refused without a look at it, and without its lock.
+    IF mine.session IS NULL AND EXISTS (SELECT FROM tenure.worker_sessions x WHERE x.session = p_session) THEN
+        refusal := 'session_fenced';
+        RETURN;
+    END IF;
     IF mine.session IS NOT NULL THEN
         refusal := CASE
-            WHEN mine.worker <> w.worker OR mine.status IN ('offline', 'replaced') THEN 'session_fenced'
+            WHEN mine.status IN ('offline', 'replaced') THEN 'session_fenced'
             WHEN (mine.labels, mine.executors, mine.handlers, mine.lease_limit, mine.session_lease)
                  IS DISTINCT FROM (p_labels, p_executors, p_handlers, p_limit, lease) THEN 'content_conflict'
         END;

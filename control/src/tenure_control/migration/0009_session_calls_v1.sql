@@ -19,9 +19,10 @@ BEGIN
         refusal := 'credential_refused';
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
     server_time := tenure.clock();
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation OR s.status = 'replaced'
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation OR s.status = 'replaced'
        OR (s.status = 'offline' AND p_to IS DISTINCT FROM 'offline') THEN
         refusal := 'session_fenced';
         RETURN;
@@ -31,7 +32,7 @@ BEGIN
     UPDATE tenure.worker_sessions x
     SET status = target,
         version = x.version + CASE WHEN target <> s.status THEN 1 ELSE 0 END,
-        seen_at = server_time,
+        seen_at = greatest(x.seen_at, server_time),
         expires_at = CASE WHEN target = 'offline' THEN x.expires_at
                           ELSE greatest(x.expires_at, server_time + x.session_lease) END,
         ended_at = CASE WHEN target = 'offline' THEN coalesce(x.ended_at, server_time) END

@@ -160,6 +160,21 @@ BEGIN
 END
 $$;
 
+-- Is anything dispatchable outside these classes? Goes from class to class in the index, so that the answer costs as
+-- much as there are classes with work, however long their queues are.
+CREATE FUNCTION tenure.work_for_others(p_classes integer[]) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    WITH RECURSIVE waiting (class) AS (
+        (SELECT a.class FROM tenure.run_attempts a WHERE a.dispatchable ORDER BY a.class LIMIT 1)
+        UNION ALL
+        SELECT (SELECT a.class FROM tenure.run_attempts a WHERE a.dispatchable AND a.class > w.class
+                ORDER BY a.class LIMIT 1)
+        FROM waiting w WHERE w.class IS NOT NULL
+    )
+    SELECT EXISTS (SELECT FROM waiting w WHERE w.class <> ALL (p_classes))
+$$;
+
 -- Answers a pull. Row 0 sums up (refusal, or why nothing more came); one further row per answered offer, rebuilt from
 -- what is stored, so a repeated pull and a first one are answered alike: unstarted work is the same offer again,
 -- started work is `recovered` without permission to spawn, anything else is `settled`. An offer that is not answered
@@ -179,6 +194,7 @@ AS $$
 DECLARE
     w text;
     s tenure.worker_sessions;
+    classes integer[];
     fresh integer[];
     room integer;
     asked integer;
@@ -192,16 +208,17 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
     server_time := tenure.clock();
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation
        OR s.status NOT IN ('online', 'draining') THEN
         refusal := 'session_fenced';
         RETURN NEXT;
         RETURN;
     END IF;
     UPDATE tenure.worker_sessions x
-    SET seen_at = server_time, expires_at = greatest(x.expires_at, server_time + x.session_lease)
+    SET seen_at = greatest(x.seen_at, server_time), expires_at = greatest(x.expires_at, server_time + x.session_lease)
     WHERE x.session = p_session;
 
     -- unnest, because the planner takes generate_subscripts for a thousand rows and would rather read the whole table.
@@ -213,10 +230,11 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
+    classes := tenure.refresh_classes(p_session);
     IF s.status = 'online' AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
-            p_session, w, tenure.refresh_classes(p_session),
+            p_session, w, classes,
             ARRAY(SELECT p_offers[f.i] FROM unnest(fresh) AS f (i) ORDER BY f.i),
             ARRAY(SELECT p_tokens[f.i] FROM unnest(fresh) AS f (i) ORDER BY f.i),
             make_interval(secs => p_lease_s));
@@ -225,8 +243,7 @@ BEGIN
         none_reason := CASE
             WHEN s.status = 'draining' THEN 'draining'
             WHEN claimed >= room THEN 'at_limit'
-            WHEN EXISTS (SELECT FROM tenure.run_attempts a
-                         WHERE a.dispatchable AND a.class <> ALL (tenure.refresh_classes(p_session))) THEN 'no_match'
+            WHEN tenure.work_for_others(classes) THEN 'no_match'
             ELSE 'no_work' END;
     END IF;
     drain_requested := s.drain_requested_at IS NOT NULL;

@@ -1,3 +1,18 @@
+-- Was this generation given back by its holder? The lease row forgets it when the attempt is claimed again; the spent
+-- offer proves the holder, and the run's events know how it ended.
+CREATE FUNCTION tenure.was_given_back(
+    p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) RETURNS boolean
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+AS $$
+    SELECT EXISTS (
+        SELECT FROM tenure.spent_offers o
+        JOIN tenure.run_attempts a ON a.attempt = o.attempt
+        JOIN tenure.run_events e ON e.run = a.run
+             AND e.dedupe_key = 'released:' || o.attempt || ':' || o.lease_generation
+        WHERE o.offer = p_offer AND o.attempt = p_attempt AND o.worker = p_worker AND o.token_digest = p_token
+          AND o.lease_generation = p_lease_generation AND e.payload ->> 'reason' IN ('declined', 'shutdown'))
+$$;
+
 -- Gives unstarted leases back: they are in the queue at once for others, and not offered to the same session for 30 s
 -- (unless the worker only shuts down). No attempt is spent. Anything that is not exactly an unstarted lease of this
 -- session is `fenced`, except that repeating a decline is answered `released` again.
@@ -24,8 +39,9 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation
        OR s.status NOT IN ('online', 'draining') THEN
         refusal := 'session_fenced';
         server_time := tenure.clock();
@@ -65,6 +81,8 @@ BEGIN
             ELSIF l.state = 'released' AND l.release_reason IN ('declined', 'shutdown') THEN
                 status := 'released';
             END IF;
+        ELSIF tenure.was_given_back(attempt, w, p_offers[i], p_tokens[i], p_lease_generations[i]) THEN
+            status := 'released';
         END IF;
         RETURN NEXT;
     END LOOP;

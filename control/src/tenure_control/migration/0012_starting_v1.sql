@@ -58,7 +58,7 @@ DECLARE
     deadline timestamptz;
 BEGIN
     UPDATE tenure.runs x
-    SET version = x.version + 1, event_sequence = x.event_sequence + 1
+    SET unstarted_claims = 0, version = x.version + 1, event_sequence = x.event_sequence + 1
     WHERE x.run = (SELECT a.run FROM tenure.run_attempts a WHERE a.attempt = p_attempt)
     RETURNING x.* INTO STRICT r;
     deadline := p_now + r.timeout_us * interval '1 microsecond';

@@ -50,7 +50,7 @@ BEGIN
                  THEN server_time ELSE l.stop_requested_at END AS stop_requested_at,
             CASE
                 WHEN refusals[i.request] IS NOT NULL THEN NULL
-                WHEN l.attempt IS NULL OR l.session <> p_sessions[i.request]
+                WHEN l.attempt IS NULL OR l.session IS DISTINCT FROM p_sessions[i.request]
                   OR tenure.fence_refusal(l, workers[i.request], i.offer, i.token, i.generation, i.version) IS NOT NULL
                     THEN 'fenced'
                 WHEN l.state = 'completed' OR l.attested_state = 'stopped' THEN 'settled'
@@ -66,7 +66,7 @@ BEGIN
         LEFT JOIN tenure.run_leases l ON l.attempt = i.attempt
     ), renewed AS (
         UPDATE tenure.run_leases l
-        SET version = l.version + 1, renewed_at = server_time,
+        SET version = l.version + 1, renewed_at = greatest(l.renewed_at, server_time),
             expires_at = greatest(l.expires_at, server_time + make_interval(secs => p_lease_s)),
             stop_reason = j.stop_reason, stop_requested_at = j.stop_requested_at
         FROM judged j

@@ -109,6 +109,7 @@ CREATE FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p
 DECLARE
     w text;
     s tenure.worker_sessions;
+    classes integer[];
     fresh integer[];
     room integer;
     asked integer;
@@ -122,16 +123,17 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
     server_time := tenure.clock();
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation
        OR s.status NOT IN ('online', 'draining') THEN
         refusal := 'session_fenced';
         RETURN NEXT;
         RETURN;
     END IF;
     UPDATE tenure.worker_sessions x
-    SET seen_at = server_time, expires_at = greatest(x.expires_at, server_time + x.session_lease)
+    SET seen_at = greatest(x.seen_at, server_time), expires_at = greatest(x.expires_at, server_time + x.session_lease)
     WHERE x.session = p_session;
 
     -- unnest, because the planner takes generate_subscripts for a thousand rows and would rather read the whole table.
@@ -143,10 +145,11 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
+    classes := tenure.refresh_classes(p_session);
     IF s.status = 'online' AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
-            p_session, w, tenure.refresh_classes(p_session),
+            p_session, w, classes,
             ARRAY(SELECT p_offers[f.i] FROM unnest(fresh) AS f (i) ORDER BY f.i),
             ARRAY(SELECT p_tokens[f.i] FROM unnest(fresh) AS f (i) ORDER BY f.i),
             make_interval(secs => p_lease_s));
@@ -155,8 +158,7 @@ BEGIN
         none_reason := CASE
             WHEN s.status = 'draining' THEN 'draining'
             WHEN claimed >= room THEN 'at_limit'
-            WHEN EXISTS (SELECT FROM tenure.run_attempts a
-                         WHERE a.dispatchable AND a.class <> ALL (tenure.refresh_classes(p_session))) THEN 'no_match'
+            WHEN tenure.work_for_others(classes) THEN 'no_match'
             ELSE 'no_work' END;
     END IF;
     drain_requested := s.drain_requested_at IS NOT NULL;
@@ -285,8 +287,9 @@ BEGIN
         RETURN NEXT;
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation
        OR s.status NOT IN ('online', 'draining') THEN
         refusal := 'session_fenced';
         server_time := tenure.clock();
@@ -326,6 +329,8 @@ BEGIN
             ELSIF l.state = 'released' AND l.release_reason IN ('declined', 'shutdown') THEN
                 status := 'released';
             END IF;
+        ELSIF tenure.was_given_back(attempt, w, p_offers[i], p_tokens[i], p_lease_generations[i]) THEN
+            status := 'released';
         END IF;
         RETURN NEXT;
     END LOOP;
@@ -421,15 +426,21 @@ BEGIN
     END IF;
 
     SELECT * INTO STRICT w FROM tenure.workers x WHERE x.worker = register_v1.worker FOR NO KEY UPDATE;
-    SELECT * INTO mine FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO mine FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w.worker FOR NO KEY UPDATE;
     SELECT * INTO older FROM tenure.worker_sessions x
     WHERE x.worker = w.worker AND x.status IN ('online', 'draining', 'offline') AND x.session <> p_session
     FOR NO KEY UPDATE;
     server_time := tenure.clock();
 
+    -- The session of another worker is refused without a look at it, and without its lock.
+    IF mine.session IS NULL AND EXISTS (SELECT FROM tenure.worker_sessions x WHERE x.session = p_session) THEN
+        refusal := 'session_fenced';
+        RETURN;
+    END IF;
     IF mine.session IS NOT NULL THEN
         refusal := CASE
-            WHEN mine.worker <> w.worker OR mine.status IN ('offline', 'replaced') THEN 'session_fenced'
+            WHEN mine.status IN ('offline', 'replaced') THEN 'session_fenced'
             WHEN (mine.labels, mine.executors, mine.handlers, mine.lease_limit, mine.session_lease)
                  IS DISTINCT FROM (p_labels, p_executors, p_handlers, p_limit, lease) THEN 'content_conflict'
         END;
@@ -546,7 +557,7 @@ BEGIN
                  THEN server_time ELSE l.stop_requested_at END AS stop_requested_at,
             CASE
                 WHEN refusals[i.request] IS NOT NULL THEN NULL
-                WHEN l.attempt IS NULL OR l.session <> p_sessions[i.request]
+                WHEN l.attempt IS NULL OR l.session IS DISTINCT FROM p_sessions[i.request]
                   OR tenure.fence_refusal(l, workers[i.request], i.offer, i.token, i.generation, i.version) IS NOT NULL
                     THEN 'fenced'
                 WHEN l.state = 'completed' OR l.attested_state = 'stopped' THEN 'settled'
@@ -562,7 +573,7 @@ BEGIN
         LEFT JOIN tenure.run_leases l ON l.attempt = i.attempt
     ), renewed AS (
         UPDATE tenure.run_leases l
-        SET version = l.version + 1, renewed_at = server_time,
+        SET version = l.version + 1, renewed_at = greatest(l.renewed_at, server_time),
             expires_at = greatest(l.expires_at, server_time + make_interval(secs => p_lease_s)),
             stop_reason = j.stop_reason, stop_requested_at = j.stop_requested_at
         FROM judged j
@@ -1101,7 +1112,7 @@ DECLARE
     deadline timestamptz;
 BEGIN
     UPDATE tenure.runs x
-    SET version = x.version + 1, event_sequence = x.event_sequence + 1
+    SET unstarted_claims = 0, version = x.version + 1, event_sequence = x.event_sequence + 1
     WHERE x.run = (SELECT a.run FROM tenure.run_attempts a WHERE a.attempt = p_attempt)
     RETURNING x.* INTO STRICT r;
     deadline := p_now + r.timeout_us * interval '1 microsecond';
@@ -1137,6 +1148,7 @@ DECLARE
     run_status text := p_status;
     started timestamptz;
     finished timestamptz;
+    ended timestamptz;
     facts jsonb;
 BEGIN
     SELECT * INTO STRICT a FROM tenure.run_attempts x WHERE x.attempt = p_attempt;
@@ -1149,19 +1161,22 @@ BEGIN
     END IF;
     started := greatest(a.barrier_at, least(coalesce(a.started_at, p_started_at), p_now));
     finished := greatest(started, least(p_finished_at, p_now));
+    -- The clock may have gone back since the start; what is stored does not.
+    ended := greatest(started, p_now);
     facts := jsonb_strip_nulls(jsonb_build_object(
         'attempt', p_attempt, 'exit_code', p_exit_code, 'code', p_error_code, 'stop_answer', p_stop_answer,
         'output_flag', p_output_flag,
         'late', CASE WHEN p_late THEN true END,
         'late_deadline', CASE WHEN p_status = 'succeeded' AND a.deadline_at <= p_now THEN true END,
-        'times_clamped', CASE WHEN finished IS DISTINCT FROM p_finished_at THEN true END));
+        'times_clamped', CASE WHEN finished IS DISTINCT FROM p_finished_at
+                                OR p_started_at NOT BETWEEN a.barrier_at AND p_now THEN true END));
 
     UPDATE tenure.run_leases l
     SET state = 'completed', version = l.version + 1
     WHERE l.attempt = p_attempt AND l.state = 'leased';
 
     UPDATE tenure.run_attempts x
-    SET status = p_status, exit_code = p_exit_code, started_at = started, finished_at = finished, ended_at = p_now,
+    SET status = p_status, exit_code = p_exit_code, started_at = started, finished_at = finished, ended_at = ended,
         output = p_output, output_flag = p_output_flag, error_code = p_error_code, error_message = p_error_message,
         log = p_log, stop_answer = p_stop_answer, outcome_content = p_content, outcome_late = p_late,
         outcome_run = run_status
@@ -1172,7 +1187,7 @@ BEGIN
         started_at = coalesce(x.started_at, started),
         next_attempt_at = CASE WHEN run_status = 'retry_wait'
                                THEN p_now + delay_us * interval '1 microsecond' END,
-        finished_at = CASE WHEN run_status <> 'retry_wait' THEN p_now END,
+        finished_at = CASE WHEN run_status <> 'retry_wait' THEN ended END,
         output = CASE WHEN run_status <> 'retry_wait' THEN p_output END,
         output_flag = CASE WHEN run_status <> 'retry_wait' THEN p_output_flag END,
         error_code = p_error_code, error_message = p_error_message,
@@ -1268,9 +1283,10 @@ CREATE FUNCTION tenure.fence_refusal(l tenure.run_leases, p_worker text, p_offer
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT CASE
-        WHEN l.attempt IS NULL OR l.worker <> p_worker OR l.offer <> p_offer OR l.token_digest <> p_token
-          OR l.generation <> p_generation THEN 'lease_fenced'
-        WHEN p_version > l.version THEN 'invalid_field'
+        WHEN l.attempt IS NULL
+          OR (l.worker, l.offer, l.token_digest, l.generation)
+             IS DISTINCT FROM (p_worker, p_offer, p_token, p_generation) THEN 'lease_fenced'
+        WHEN (p_version <= l.version) IS NOT TRUE THEN 'invalid_field'
     END
 $$;
 
@@ -1703,7 +1719,7 @@ BEGIN
     FROM tenure.runs x JOIN tenure.run_attempts a ON a.run = x.run WHERE a.attempt = p_attempt;
     claims := r.unstarted_claims + CASE WHEN p_reason IN ('declined', 'lease_expired') THEN 1 ELSE 0 END;
 
-    IF claims >= 16 THEN
+    IF claims >= 16 AND r.cancel_requested_at IS NULL THEN
         UPDATE tenure.run_attempts a
         SET status = 'failed', error_code = 'never_started', ended_at = p_now
         WHERE a.attempt = p_attempt;
@@ -1724,7 +1740,7 @@ BEGIN
 
     UPDATE tenure.run_attempts a SET dispatchable = true WHERE a.attempt = p_attempt;
     UPDATE tenure.runs x
-    SET status = 'queued', queued_at = p_now, unstarted_claims = claims,
+    SET status = 'queued', queued_at = greatest(x.queued_at, p_now), unstarted_claims = claims,
         version = x.version + 1, event_sequence = x.event_sequence + 1
     WHERE x.run = r.run;
     INSERT INTO tenure.run_events VALUES
@@ -1859,9 +1875,10 @@ BEGIN
         refusal := 'credential_refused';
         RETURN;
     END IF;
-    SELECT * INTO s FROM tenure.worker_sessions x WHERE x.session = p_session FOR NO KEY UPDATE;
+    SELECT * INTO s FROM tenure.worker_sessions x
+    WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
     server_time := tenure.clock();
-    IF s.session IS NULL OR s.worker <> w OR s.generation <> p_generation OR s.status = 'replaced'
+    IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation OR s.status = 'replaced'
        OR (s.status = 'offline' AND p_to IS DISTINCT FROM 'offline') THEN
         refusal := 'session_fenced';
         RETURN;
@@ -1871,7 +1888,7 @@ BEGIN
     UPDATE tenure.worker_sessions x
     SET status = target,
         version = x.version + CASE WHEN target <> s.status THEN 1 ELSE 0 END,
-        seen_at = server_time,
+        seen_at = greatest(x.seen_at, server_time),
         expires_at = CASE WHEN target = 'offline' THEN x.expires_at
                           ELSE greatest(x.expires_at, server_time + x.session_lease) END,
         ended_at = CASE WHEN target = 'offline' THEN coalesce(x.ended_at, server_time) END
@@ -1911,6 +1928,45 @@ END
 $$;
 
 ALTER FUNCTION tenure.wait_for_dispatchable(p_attempt uuid) OWNER TO tenure_owner;
+
+--
+-- Name: was_given_back(uuid, text, uuid, bytea, integer); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM tenure.spent_offers o
+        JOIN tenure.run_attempts a ON a.attempt = o.attempt
+        JOIN tenure.run_events e ON e.run = a.run
+             AND e.dedupe_key = 'released:' || o.attempt || ':' || o.lease_generation
+        WHERE o.offer = p_offer AND o.attempt = p_attempt AND o.worker = p_worker AND o.token_digest = p_token
+          AND o.lease_generation = p_lease_generation AND e.payload ->> 'reason' IN ('declined', 'shutdown'))
+$$;
+
+ALTER FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) OWNER TO tenure_owner;
+
+--
+-- Name: work_for_others(integer[]); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.work_for_others(p_classes integer[]) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    WITH RECURSIVE waiting (class) AS (
+        (SELECT a.class FROM tenure.run_attempts a WHERE a.dispatchable ORDER BY a.class LIMIT 1)
+        UNION ALL
+        SELECT (SELECT a.class FROM tenure.run_attempts a WHERE a.dispatchable AND a.class > w.class
+                ORDER BY a.class LIMIT 1)
+        FROM waiting w WHERE w.class IS NOT NULL
+    )
+    SELECT EXISTS (SELECT FROM waiting w WHERE w.class <> ALL (p_classes))
+$$;
+
+ALTER FUNCTION tenure.work_for_others(p_classes integer[]) OWNER TO tenure_owner;
 
 --
 -- Name: attempt_declines; Type: TABLE; Schema: tenure; Owner: tenure_owner
@@ -3628,6 +3684,18 @@ REVOKE ALL ON FUNCTION tenure.touch_session(p_credential text, p_secret bytea, p
 --
 
 REVOKE ALL ON FUNCTION tenure.wait_for_dispatchable(p_attempt uuid) FROM PUBLIC;
+
+--
+-- Name: FUNCTION was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) FROM PUBLIC;
+
+--
+-- Name: FUNCTION work_for_others(p_classes integer[]); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.work_for_others(p_classes integer[]) FROM PUBLIC;
 
 --
 -- Name: TABLE attempt_declines; Type: ACL; Schema: tenure; Owner: tenure_owner
