@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tenure_contracts import bounds
+from tenure_contracts import base64url, bounds
 from tenure_contracts.error import Refusal
 from tenure_contracts.operator.definition import Apply
 from tenure_contracts.plan import StoredPlan, decode_plan, encode_plan
@@ -25,7 +25,7 @@ from tenure_contracts.wire.field import Instant, instant
 from tenure_contracts.wire.lease import Fence, ListLeases, Renew, Renewed, Running, StartFailure, Starting
 from tenure_contracts.wire.offer import Decline, Pull, Pulled, plan_of
 from tenure_contracts.wire.session import Drain, Heartbeat, Offline, Register
-from tenure_contracts.wire.supply import Logs, Secrets, decode_bytes, encode_bytes
+from tenure_contracts.wire.supply import Logs, Secrets
 
 ID = "0190a3c8-5e0c-7f3a-9d51-2f6f0c3f1b77"
 OTHER = "0190a3c8-5e0c-7f3a-9d51-2f6f0c3f1b78"
@@ -273,8 +273,8 @@ def test_bounds_are_enforced(message: type[Request], field: str, value: Any) -> 
 
 def test_bounds_are_inclusive() -> None:
     assert len(read(Renew, {**BODIES[Renew], "leases": FENCES[:256]}).leases) == bounds.LEASES_PER_RENEWAL
-    full = encode_bytes(b"x" * bounds.LOG_CHUNK_BYTES)
-    assert decode_bytes(read(Logs, {**BODIES[Logs], "data": full}).data) == b"x" * bounds.LOG_CHUNK_BYTES
+    full = base64url.encode(b"x" * bounds.LOG_CHUNK_BYTES)
+    assert base64url.decode(read(Logs, {**BODIES[Logs], "data": full}).data) == b"x" * bounds.LOG_CHUNK_BYTES
     assert read(Register, {**BODIES[Register], "limit": 1024, "session_lease_s": 1}).limit == 1024
 
 

@@ -15,6 +15,7 @@ from typing import Final, Literal
 import structlog
 import trio
 
+from tenure_contracts.channel import CONTROL, DISPATCH
 from tenure_control.cadence import Cadence
 from tenure_control.cycle import CycleSummary
 from tenure_control.evidence.registry import Registry
@@ -34,9 +35,6 @@ from tenure_process.usable import wait_usable
 RUNTIME_CONNECTIONS: Final = 3
 RECOVERY_CONNECTIONS: Final = 1
 OPERATOR_CONNECTIONS: Final = 2
-
-DISPATCH: Final = "tenure_dispatch"
-CONTROL: Final = "tenure_control"
 
 End = Literal["stopped", "lost"]
 

@@ -9,11 +9,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import structlog
 import trio
 
+from tenure_contracts.channel import CONTROL, DISPATCH
 from tenure_http import Service as HttpService
 from tenure_http import serve as serve_http
 from tenure_http.probe import Readiness, probe_routes
@@ -32,9 +33,6 @@ from tenure_process.exit import ExitCode
 from tenure_process.usable import Unusable, wait_usable
 
 log = structlog.get_logger("tenure.ingress")
-
-DISPATCH: Final = "tenure_dispatch"
-CONTROL: Final = "tenure_control"
 
 
 @dataclass(frozen=True)

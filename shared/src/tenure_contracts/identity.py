@@ -6,13 +6,13 @@ SHA-256 of its 32 random bytes, which is all that the database knows.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import re
 from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
+
+from tenure_contracts import base64url
 
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]{0,62}"
 CREDENTIAL_ID_PATTERN: Final = r"[a-z0-9]{8,32}"
@@ -108,17 +108,14 @@ def decode_secret(text: str) -> bytes:
     """The 32 bytes of 43 base64url characters without padding; the two spare bits are ignored."""
     if not _SECRET.fullmatch(text):
         raise IdentityError("a secret is 43 characters of base64url without padding")
-    try:
-        return base64.urlsafe_b64decode(text + "=")
-    except binascii.Error as error:
-        raise IdentityError("a secret is 43 characters of base64url without padding") from error
+    return base64url.decode(text)
 
 
 def encode_secret(secret: bytes) -> str:
     """The 43 base64url characters of 32 bytes."""
     if len(secret) != SECRET_BYTES:
         raise IdentityError(f"a secret has {SECRET_BYTES} bytes, not {len(secret)}")
-    return base64.urlsafe_b64encode(secret).decode().rstrip("=")
+    return base64url.encode(secret)
 
 
 def _token(kind: str, token_id: str, secret: bytes) -> str:

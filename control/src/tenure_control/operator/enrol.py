@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
-from typing import Final
-
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import (
     OPERATOR_SECRET_DOMAIN,
-    SECRET_BYTES,
     IdentityError,
     check_name,
     operator_token,
     parse_operator_token,
-    secret_digest,
 )
+from tenure_control.operator.secret import new_id, new_secret
 from tenure_control.repository.access.caller import EVERY_PROJECT, Role, identify
 from tenure_control.repository.access.enrolment import enrol
 from tenure_postgres.database import Connection, Database
-
-_ID_CHARACTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_ID_LENGTH: Final = 16
 
 
 async def enrol_operator(
@@ -38,15 +31,14 @@ async def enrol_operator(
     check_name(name, "operator")
     if project != EVERY_PROJECT:
         check_name(project, "project")
-    token_id = "".join(secrets.choice(_ID_CHARACTERS) for _ in range(_ID_LENGTH))
-    secret = secrets.token_bytes(SECRET_BYTES)
-    digest = secret_digest(OPERATOR_SECRET_DOMAIN, secret)
+    token_id = new_id()
+    secret = new_secret(OPERATOR_SECRET_DOMAIN, operator_token, token_id)
 
     async def unit(connection: Connection) -> None:
-        await enrol(connection, name, project, role, token_id, digest)
+        await enrol(connection, name, project, role, token_id, secret.digest)
 
     await database.transact(unit)
-    return operator_token(token_id, secret)
+    return secret.token
 
 
 async def knows_token(database: Database, token: str) -> bool:

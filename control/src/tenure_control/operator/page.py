@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 from uuid import UUID
 
-from tenure_contracts import bounds
+from tenure_contracts import base64url, bounds
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import IdentityError, check_name, parse_uuid
 from tenure_contracts.operator.page import Page
@@ -61,7 +59,10 @@ def page(rows: Sequence[Row], asked: Asked, key: str, item: Callable[[Row], T]) 
     """The page of rows that were read up to one more than asked for; `key` is the column of the cursor."""
     shown = rows[: asked.limit]
     more = len(rows) > asked.limit
-    return Page(items=[item(row) for row in shown], next=_encoded(str(shown[-1][key])) if more else None)
+    return Page(
+        items=[item(row) for row in shown],
+        next=base64url.encode(str(shown[-1][key]).encode()) if more else None,
+    )
 
 
 def _limit(text: str | None) -> int:
@@ -72,14 +73,10 @@ def _limit(text: str | None) -> int:
     return int(text)
 
 
-def _encoded(key: str) -> str:
-    return base64.urlsafe_b64encode(key.encode()).decode().rstrip("=")
-
-
 def _decoded(cursor: str) -> str:
     try:
-        return base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode()
-    except (binascii.Error, UnicodeError, ValueError) as error:
+        return base64url.decode(cursor).decode()
+    except ValueError as error:
         raise _bad_cursor() from error
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import timedelta
 from typing import Final
 
 import msgspec
 
+from tenure_contracts import base64url
 from tenure_contracts.definition import TriggerSpec, decode_trigger_spec
 from tenure_contracts.operator.definition import DefinitionKind, Project, Published
 from tenure_contracts.operator.run import CancelIntent, Run, RunAttempt, RunEvent
@@ -147,18 +147,13 @@ def credential_of(row: Row) -> Credential:
     )
 
 
-def bytes_text(value: bytes) -> str:
-    """Bytes as they stand on the wire."""
-    return base64.urlsafe_b64encode(value).decode().rstrip("=")
-
-
 def _published(kind: DefinitionKind, project: str, row: Row) -> Published:
     return Published(
         name=row["name"],
         kind=kind,
         project=project,
         revision=row["revision"],
-        digest=bytes_text(row["digest"]),
+        digest=base64url.encode(row["digest"]),
         state=row["state"],
         created_at=Instant.of(row["created_at"]),
         definition=msgspec.Raw(row["spec"].encode()),

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import secrets
-from dataclasses import dataclass
-from typing import Final
-
 from tenure_contracts.error import Refusal
-from tenure_contracts.identity import SECRET_BYTES, WORKER_SECRET_DOMAIN, secret_digest, worker_token
+from tenure_contracts.identity import WORKER_SECRET_DOMAIN, worker_token
 from tenure_contracts.operator.page import Requested
 from tenure_contracts.operator.worker import Issued
 from tenure_contracts.wire.codec import decode
 from tenure_control.operator.answer import answer
 from tenure_control.operator.gate import check, demand, named, new_name
 from tenure_control.operator.page import after_name, asked_page, page
+from tenure_control.operator.secret import Secret, new_id, new_secret
 from tenure_control.operator.surface import Surface
 from tenure_control.operator.view import credential_of, worker_of
 from tenure_control.repository.access.audit import record
@@ -22,22 +19,6 @@ from tenure_control.repository.credential import credential as stored
 from tenure_control.repository.view import workers as views
 from tenure_http import Request, Response
 from tenure_postgres.database import Connection, Row
-
-_ID_CHARACTERS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
-_ID_LENGTH: Final = 16
-
-
-@dataclass(frozen=True, slots=True)
-class _Secret:
-    """A new secret: the token to show once, the digest to store."""
-
-    token: str
-    digest: bytes
-
-    @classmethod
-    def new(cls, credential: str) -> _Secret:
-        raw = secrets.token_bytes(SECRET_BYTES)
-        return cls(worker_token(credential, raw), secret_digest(WORKER_SECRET_DOMAIN, raw))
 
 
 async def show_all(surface: Surface, request: Request) -> Response:
@@ -86,8 +67,8 @@ async def issue(surface: Surface, request: Request) -> Response:
     needed = demand(request, "admin")
     await check(surface, needed)
     worker, body = new_name(request, "worker"), _body(request)
-    credential = "".join(secrets.choice(_ID_CHARACTERS) for _ in range(_ID_LENGTH))
-    secret = _Secret.new(credential)
+    credential = new_id()
+    secret = _new_secret(credential)
 
     async def unit(connection: Connection) -> Issued:
         operator = await admit_caller(connection, needed)
@@ -118,7 +99,7 @@ async def rotate(surface: Surface, request: Request) -> Response:
             return await _replay(connection, body)
         if newest["state"] != "active":
             raise Refusal("state_conflict", "The credential is revoked. Issue a new one.")
-        secret, version = _Secret.new(credential), newest["version"] + 1
+        secret, version = _new_secret(credential), newest["version"] + 1
         await stored.append_version(
             connection, credential, version, worker, secret.digest, body.request_id, operator
         )
@@ -143,6 +124,10 @@ async def revoke(surface: Surface, request: Request) -> Response:
         return await _taken(connection, credential, worker)
 
     return answer(credential_of(await surface.database.transact(unit)))
+
+
+def _new_secret(credential: str) -> Secret:
+    return new_secret(WORKER_SECRET_DOMAIN, worker_token, credential)
 
 
 def _body(request: Request) -> Requested:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import random
 from typing import Final
 
 import msgspec
 
+from tenure_contracts import base64url
 from tenure_contracts.plan import decode_plan
 from tenure_contracts.wire.field import Instant, instant
 from tenure_contracts.wire.offer import (
@@ -83,7 +83,7 @@ def _attempt(row: OfferRow) -> OfferedAttempt:
         project=row["project"],
         task=row["task"],
         revision=row["revision"],
-        digest=base64.urlsafe_b64encode(row["digest"]).decode().rstrip("="),
+        digest=base64url.encode(row["digest"]),
         number=row["number"],
         try_=row["try"],
         step=row["step"],

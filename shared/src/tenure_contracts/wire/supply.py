@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from msgspec import Meta
 
-from tenure_contracts import bounds
+from tenure_contracts import base64url, bounds
 from tenure_contracts.wire.codec import Answer, Request
 from tenure_contracts.wire.field import Generation, SecretName
 from tenure_contracts.wire.lease import Fence, Starting
 
-_BASE64URL: Final = re.compile(r"[A-Za-z0-9_-]*")
 _DATA_CHARACTERS: Final = -(-bounds.LOG_CHUNK_BYTES * 4 // 3)
 
 
@@ -44,7 +40,10 @@ class LogsBody(Request, frozen=True, kw_only=True):
     data: Annotated[str, Meta(max_length=_DATA_CHARACTERS)]
 
     def __post_init__(self) -> None:
-        decode_bytes(self.data)
+        try:
+            base64url.decode(self.data)
+        except ValueError as error:
+            raise ValueError(f"`data`: {error}") from error
 
 
 class Logs(LogsBody, frozen=True, kw_only=True):
@@ -58,18 +57,3 @@ class LogsStored(Answer, frozen=True, kw_only=True):
 
     next_offset: int
     truncated: bool = False
-
-
-def decode_bytes(text: str) -> bytes:
-    """The bytes of base64url without padding. Raises ValueError for anything else."""
-    if not _BASE64URL.fullmatch(text):
-        raise ValueError("`data` is not base64url without padding")
-    try:
-        return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except binascii.Error as error:
-        raise ValueError("`data` is not base64url without padding") from error
-
-
-def encode_bytes(content: bytes) -> str:
-    """Base64url without padding."""
-    return base64.urlsafe_b64encode(content).decode().rstrip("=")

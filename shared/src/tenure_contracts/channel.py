@@ -1,0 +1,13 @@
+"""Channels of PostgreSQL on which processes wake each other. Nobody depends on them: a lost word makes a look
+later, never wrong.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+DISPATCH: Final = "tenure_dispatch"
+"""Work became dispatchable: for the pulls that wait."""
+
+CONTROL: Final = "tenure_control"
+"""Work ended, or an operator asked for something: for the cadences."""
