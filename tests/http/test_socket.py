@@ -142,6 +142,32 @@ async def test_requests_over_tls(tmp_path: Path, authority: trustme.CA) -> None:
         assert stream.version() == "TLSv1.3"
 
 
+async def test_no_session_can_be_resumed(tmp_path: Path, authority: trustme.CA) -> None:
+    async with (
+        on_sockets(TlsSwitch(material(tmp_path, authority))) as (_, port),
+        await connect_tls(port, client_context(authority)) as stream,
+    ):
+        await Client(stream).ask(post())  # tickets come with the first answer
+        assert not stream.session.has_ticket
+
+
+async def test_a_connection_over_the_bound_is_closed_before_its_handshake(
+    tmp_path: Path, authority: trustme.CA
+) -> None:
+    observer = RecordingObserver()
+    switch = TlsSwitch(material(tmp_path, authority))
+    async with (
+        on_sockets(switch, Limits(connections=1), observer) as (_, port),
+        await connect_tls(port, client_context(authority)) as first,
+    ):
+        await Client(first).ask(post())
+        async with await trio.open_tcp_stream("127.0.0.1", port) as second:
+            with trio.fail_after(1):
+                assert await second.receive_some(1) == b""
+        assert (await Client(first).ask(post())).status == 200
+    assert observer.turned_away == 1
+
+
 async def test_an_older_tls_is_refused(tmp_path: Path, authority: trustme.CA) -> None:
     context = client_context(authority)
     context.maximum_version = ssl.TLSVersion.TLSv1_2
