@@ -54,7 +54,7 @@ async def open_lanes(settings: Settings) -> AsyncIterator[Lanes]:
                 )
             )
 
-        own = {name: await opened(1, name) for name in ACKNOWLEDGED}
+        own: dict[Name, Database] = {name: await opened(1, name) for name in ACKNOWLEDGED}
         databases: Mapping[Name, Database] = {**own, "start_failure": own["running"]}
         yield Lanes(
             database=await opened(REQUEST_CONNECTIONS, "requests"),
