@@ -15,7 +15,7 @@ import pytest
 
 from tenure_contracts.wire.lease import Fence
 from tenure_ingress.repository.caller import fence_columns
-from tests.database.worker import SqlWorker, open_worker
+from tests.database.worker import SqlWorker, open_worker, start
 from tests.harness import ScratchDatabase
 from tests.harness.seed import Seed, SeededRun
 
@@ -93,6 +93,25 @@ async def test_nor_does_it_renew_or_give_back(database: ScratchDatabase, seed: S
         )
     assert (renewed["status"], renewed["lease_version"], renewed["expires_at"]) == ("fenced", None, None)
     assert declined["status"] == "fenced"
+    assert facts(database, run) == before
+
+
+@pytest.mark.parametrize("part", range(len(FENCE) - 1), ids=FENCE[:-1])
+async def test_nor_does_it_attest(database: ScratchDatabase, seed: Seed, part: int) -> None:
+    run = seed.run("report")
+    async with open_worker(database, seed.credential("w1")) as worker:
+        (fence,) = await worker.claim()
+        await start(worker, fence)
+        before = facts(database, run)
+        (row,) = await worker.connection.rows(
+            "SELECT * FROM ingress_api.attest_v1($1, $2, $3, gen_random_uuid(), $4, $5, $6, $7, 1, 'running',"
+            " now(), 'process', NULL, NULL, $8, 3600)",
+            *worker.caller.columns[:3],
+            *without(fence, part)[:-1],
+            secrets.token_bytes(32),
+        )
+    assert row["refusal"] in ("lease_fenced", "unknown_attempt")
+    assert row["status"] is row["lease_version"] is row["last_sequence"] is None
     assert facts(database, run) == before
 
 

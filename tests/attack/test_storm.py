@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 import trio
 
+from tenure_contracts.wire.attestation import AttestedState
 from tenure_contracts.wire.lease import Fence
 from tests.database.worker import SqlWorker, open_worker
 from tests.harness import ScratchDatabase, Session
@@ -22,8 +23,10 @@ from tests.harness.seed import Seed
 ROUNDS = 60
 LIMIT = 3
 
+# Adopted work is not counted: it exists already, and wins over the limit.
 OVERFULL = """
-SELECT count(*) FROM (SELECT l.session FROM tenure.run_leases l WHERE l.state = 'leased'
+SELECT count(*) FROM (SELECT l.session FROM tenure.run_leases l
+                      WHERE l.state = 'leased' AND l.attested_state IS NULL
                       GROUP BY l.session HAVING count(*) > $1) overfull
 """
 RELEASE = """
@@ -65,7 +68,7 @@ class Hand:
         worker.session, worker.generation = memory.session, memory.generation
         newest = {fence.attempt: fence for fence in self.chance.sample(memory.fences, len(memory.fences))}
         some = list(newest.values())[:4]
-        match self.chance.randrange(10 if some else 2):
+        match self.chance.randrange(11 if some else 2):
             case 0:
                 memory.fences += await worker.claim_some(self.chance.randrange(1, 5))
             case 1:
@@ -82,6 +85,9 @@ class Hand:
                 await worker.complete(*some, outcome=self.chance.choice(["succeeded", "failed"]))
             case 9:
                 await worker.heartbeat()
+            case 10:
+                state: AttestedState = "running" if self.chance.random() < 0.8 else "stopped"
+                await worker.attest(some[0], state, self.chance.randrange(1, 4))
 
     async def _begin_anew(self) -> None:
         """As a process that was restarted: sometimes it said goodbye, sometimes its successor takes over."""
