@@ -51,7 +51,7 @@ async def test_two_controls_two_ingresses_four_workers_and_500_runs(
             await stack.enter_async_context(open_fake_worker(urls[n % 2], seed.credential(f"w{n}")))
             for n in range(4)
         ]
-        with trio.fail_after(60):
+        with trio.fail_after(100):
             async with trio.open_nursery() as nursery:
                 for worker in workers:
                     nursery.start_soon(work_off, worker, left)
