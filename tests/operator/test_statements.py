@@ -37,7 +37,7 @@ def statement_parameters(statement: str) -> int:
 async def test_all_calls_at_once_do_not_deadlock(
     database: ScratchDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The victim of a deadlock, not tried again, would be `busy`; a wait may be as long as the machine is slow."""
+    """The victim of a deadlock, not tried again, would be `busy`; a wait may take as long as it takes."""
     monkeypatch.setattr("tenure_postgres.database.PAUSES_S", ())
     database.execute(f"ALTER DATABASE {database.name} SET deadlock_timeout = '50ms'")
     for setting in ("lock_timeout", "statement_timeout"):
