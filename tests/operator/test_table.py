@@ -9,6 +9,7 @@ import pytest
 from tenure_postgres.error import (
     Busy,
     Conflict,
+    DatabaseError,
     DataFault,
     Misconfigured,
     OutcomeUnknown,
@@ -68,6 +69,7 @@ async def test_the_cadence_is_what_the_process_says(api: OperatorApi) -> None:
         (Overloaded("full"), 503, "overloaded"),
         (Unavailable("gone"), 503, "database_unavailable"),
         (OutcomeUnknown("who knows"), 503, "database_unavailable"),
+        (Misconfigured("no privilege", "42501"), 503, "database_unavailable"),
         (Conflict("twice", "23505"), 503, "busy"),
         (DataFault("no number", "22003"), 400, "invalid_field"),
     ],
@@ -88,8 +90,8 @@ async def test_a_fault_that_no_caller_can_help_stays_an_error(
     api: OperatorApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def fail(*_: object, **__: object) -> None:
-        raise Misconfigured("no privilege", "42501")
+        raise DatabaseError("internal", "XX000")
 
     monkeypatch.setattr("tenure_postgres.database.Database.fetch", fail)
-    with pytest.raises(Misconfigured):
+    with pytest.raises(DatabaseError):
         await api.owner.get("/v1/cadence")

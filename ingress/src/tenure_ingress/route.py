@@ -27,7 +27,7 @@ from tenure_ingress.operation import activation, attestation, completion, holdin
 from tenure_ingress.operation.exchange import exchange
 from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.caller import Caller
-from tenure_ingress.shield import refusals
+from tenure_process.shield import refusals
 
 M = TypeVar("M")
 Operation = Callable[[Service, Caller, M], Awaitable[object]]

@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import IdentityError, Token, check_name, parse_operator_token
 from tenure_control.operator.surface import Surface
 from tenure_control.repository.access.caller import EVERY_PROJECT, Demand, Role, admit_caller
 from tenure_http import Request, Response
-from tenure_postgres.error import (
-    Busy,
-    Conflict,
-    DatabaseError,
-    DataFault,
-    OutcomeUnknown,
-    Overloaded,
-    Unavailable,
-)
+from tenure_process.shield import refusals
 
 Call: TypeAlias = Callable[[Surface, Request], Awaitable[Response]]
-
-_REFUSALS: Final[tuple[tuple[type[DatabaseError], str, str], ...]] = (
-    (Overloaded, "overloaded", ""),
-    (Busy, "busy", ""),
-    (Unavailable, "database_unavailable", ""),
-    (OutcomeUnknown, "database_unavailable", "Whether it happened is not known. Repeat the same request."),
-    (Conflict, "busy", "Somebody changed the same object at the same moment. Repeat the request."),
-    (DataFault, "invalid_field", "The database cannot store a value of this request."),
-)
-
-_log = logging.getLogger(__name__)
 
 
 async def answered(call: Call, surface: Surface, request: Request) -> Response:
     """Serve one request. Raises Refusal, also for every error of the database that a caller can act on."""
-    try:
+    with refusals():
         return await call(surface, request)
-    except DatabaseError as error:
-        for kind, code, detail in _REFUSALS:
-            if isinstance(error, kind):
-                _log.info("%s refused: %s", request.route, error)
-                raise Refusal(code, detail) from error
-        raise
 
 
 def demand(request: Request, role: Role, project: str = EVERY_PROJECT, *, creates: bool = False) -> Demand:

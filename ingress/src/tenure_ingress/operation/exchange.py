@@ -24,7 +24,7 @@ from tenure_contracts.wire.problem import problem
 from tenure_ingress.operation import activation, completion, offer, renewal
 from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.caller import Caller
-from tenure_ingress.shield import refusals
+from tenure_process.shield import refusals
 
 log = structlog.get_logger("tenure.ingress")
 
