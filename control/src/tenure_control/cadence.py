@@ -126,11 +126,9 @@ class Cadence(Generic[T]):
         self._on_failure(error)
 
     async def _rest(self) -> None:
-        # The checkpoint is for a cycle that never waits and always wants to go on.
-        await trio.lowlevel.checkpoint()
-        if not self._stopping:
-            with trio.move_on_after(self._interval_s):
-                await self._wanted.wait()
+        # Also a wait that is over at once gives way to others: cycles that never wait cannot starve them.
+        with trio.move_on_after(self._interval_s):
+            await self._wanted.wait()
 
 
 class _Flight(Generic[T]):
