@@ -56,6 +56,7 @@ def command(root: Path, no_restart: bool, in_background: bool, stop: bool) -> No
 
 async def _foreground(place: Place, wishes: stack.Wishes) -> None:
     """Until the first signal; whatever made the stack fail is told in one sentence."""
+    failure: Stop | None = None
     with background.owned(place), trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         try:
             async with trio.open_nursery() as nursery:
@@ -67,7 +68,10 @@ async def _foreground(place: Place, wishes: stack.Wishes) -> None:
                     nursery.cancel_scope.cancel()
                     break
         except* Stop as stops:
-            raise _first(stops) from None
+            failure = _first(stops)
+    # Raised out here: some versions of Python 3.11 put what an `except*` raises into a group of its own.
+    if failure is not None:
+        raise failure
 
 
 def _first(group: BaseExceptionGroup[Stop]) -> Stop:
