@@ -72,7 +72,7 @@ class Seed:
         self.tasks: dict[tuple[str, str], tuple[int, CompiledTask]] = {}
 
     def project(self, name: str = PROJECT, *, weight: int = 1) -> str:
-        """A project with its share of the queue, unless it exists."""
+        """A project with its share of each priority, unless it exists."""
         self.database.execute(
             "INSERT INTO tenure.projects (project, weight, created_at) VALUES ($1, $2, tenure.clock())"
             " ON CONFLICT DO NOTHING",
@@ -80,7 +80,9 @@ class Seed:
             weight,
         )
         self.database.execute(
-            "INSERT INTO tenure.project_shares (project) VALUES ($1) ON CONFLICT DO NOTHING", name
+            "INSERT INTO tenure.project_shares (project, priority) SELECT $1, generate_series(0, 9)"
+            " ON CONFLICT DO NOTHING",
+            name,
         )
         return name
 

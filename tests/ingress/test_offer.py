@@ -123,14 +123,6 @@ async def test_priority_comes_before_age(worker: FakeWorker, seed: Seed) -> None
     assert claimed == [str(runs[index].attempt) for index in (1, 2, 0)]
 
 
-async def test_a_flooding_project_does_not_starve_another(worker: FakeWorker, seed: Seed) -> None:
-    seed.runs("report", 20)
-    seed.task("report", project="quiet")
-    quiet = seed.run("report", project="quiet")
-    # Its tag is one after the smallest that waits: at most one older run of equal tag goes before it.
-    assert str(quiet.attempt) in [work.attempt for work in await worker.pull(3)]
-
-
 async def test_a_session_never_holds_more_than_its_limit(unregistered: FakeWorker, seed: Seed) -> None:
     await unregistered.register(limit=2)
     seed.runs("report", 4)

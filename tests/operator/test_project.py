@@ -13,7 +13,7 @@ async def test_a_project_is_made_once(owner: OperatorClient, api: OperatorApi) -
     assert (first.status, again.status) == (201, 200)
     assert first.json == again.json == (await owner.get("/v1/projects/shop")).json
     assert first.json["weight"] == 3
-    assert api.database.value("SELECT count(*) FROM tenure.project_shares") == 1
+    assert api.database.value("SELECT count(*) FROM tenure.project_shares") == 10  # one for each priority
 
 
 async def test_a_weight_is_changed(owner: OperatorClient) -> None:

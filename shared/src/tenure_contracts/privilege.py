@@ -45,7 +45,7 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
     {
         "tenure_control": {
             "tenure.projects": _may("SELECT"),
-            "tenure.project_shares": _may("SELECT", update="last_fair_tag"),
+            "tenure.project_shares": _may("SELECT", update="next_fair_tag"),
             "tenure.task_revisions": _may("SELECT"),
             "tenure.trigger_revisions": _may("SELECT"),
             "tenure.trigger_cursors": _may(
@@ -85,7 +85,7 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
         },
         "tenure_operator": {
             "tenure.projects": _may("SELECT", "INSERT", update="state version weight"),
-            "tenure.project_shares": _may("SELECT", "INSERT", update="last_fair_tag"),
+            "tenure.project_shares": _may("SELECT", "INSERT", update="next_fair_tag"),
             "tenure.placement_classes": _may("SELECT"),
             "tenure.task_heads": _may("SELECT", "INSERT", update="current_revision state version"),
             "tenure.task_revisions": _may("SELECT", "INSERT"),

@@ -8,10 +8,14 @@ CREATE TABLE tenure.projects (
     created_at timestamptz NOT NULL
 );
 
--- The last fair tag of a project stands in a row of its own, because every admission locks it, and locks it last.
+-- How much of a priority a project has had: the tag at which its next attempt may start. In a row of its own, because
+-- every admission locks it, and locks it last. One row for each priority, made with the project: a flood of a project's
+-- unimportant work must not make its important work wait.
 CREATE TABLE tenure.project_shares (
-    project       text PRIMARY KEY REFERENCES tenure.projects,
-    last_fair_tag double precision NOT NULL DEFAULT 0
+    project       text NOT NULL REFERENCES tenure.projects,
+    priority      smallint NOT NULL CHECK (priority BETWEEN 0 AND 9),
+    next_fair_tag double precision NOT NULL DEFAULT 0,
+    PRIMARY KEY (priority, project)
 ) WITH (fillfactor = 50);
 
 -- One row per distinct compiled placement. Class numbers become visible in their own order (the publisher holds a

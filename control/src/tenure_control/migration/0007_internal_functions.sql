@@ -34,30 +34,33 @@ AS $$
                        WHERE p_labels ->> forbidden.key = forbidden.value)
 $$;
 
--- Start-time fair queueing: a project's next tag starts at the virtual time of its priority or after its own last
--- tag, whichever is later. So a project that floods the queue waits behind itself, and one that rested gains nothing.
+-- Start-time fair queueing (Goyal, Vin and Cheng 1996): an attempt is tagged with the moment of virtual time at which
+-- it may start, which is now or when its project has had its turn, whichever is later. Now is the smallest tag that is
+-- still dispatchable. So a project that floods the queue waits behind itself, one that rested gains nothing, and one
+-- that comes with a single attempt is at most one attempt of each other project away from its turn. (The tag is the
+-- start of the turn and not its end: by the end, the newcomer would wait for two.)
 -- Locks the project's share, the last but one level of the lock order.
 CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) RETURNS double precision
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
-    last_tag double precision;
-    virtual_time double precision;
     tag double precision;
+    virtual_time double precision;
 BEGIN
-    SELECT s.last_fair_tag INTO STRICT last_tag
-    FROM tenure.project_shares s WHERE s.project = p_project
+    SELECT s.next_fair_tag INTO STRICT tag
+    FROM tenure.project_shares s WHERE s.project = p_project AND s.priority = p_priority
     FOR NO KEY UPDATE;
 
     SELECT min(a.fair_tag) INTO virtual_time
     FROM tenure.run_attempts a WHERE a.dispatchable AND a.priority = p_priority;
     IF virtual_time IS NULL THEN
-        SELECT max(s.last_fair_tag) INTO virtual_time FROM tenure.project_shares s;
+        SELECT max(s.next_fair_tag) INTO virtual_time FROM tenure.project_shares s WHERE s.priority = p_priority;
     END IF;
 
-    SELECT greatest(virtual_time, last_tag) + 1.0 / p.weight INTO STRICT tag
-    FROM tenure.projects p WHERE p.project = p_project;
-    UPDATE tenure.project_shares s SET last_fair_tag = tag WHERE s.project = p_project;
+    tag := greatest(virtual_time, tag);
+    UPDATE tenure.project_shares s SET next_fair_tag = tag + 1.0 / p.weight
+    FROM tenure.projects p
+    WHERE s.project = p_project AND s.priority = p_priority AND p.project = p_project;
     RETURN tag;
 END
 $$;

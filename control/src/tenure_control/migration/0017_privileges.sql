@@ -10,7 +10,7 @@ GRANT INSERT ON
     tenure.runs, tenure.run_retry_policies, tenure.run_attempts, tenure.run_events, tenure.trigger_events,
     tenure.recovery_controls
     TO tenure_control;
-GRANT UPDATE (last_fair_tag) ON tenure.project_shares TO tenure_control;
+GRANT UPDATE (next_fair_tag) ON tenure.project_shares TO tenure_control;
 GRANT UPDATE (state, state_version, due_at, next_fire_at, last_fire_at, last_observed_at, last_decision,
               event_sequence, claim_owner, claim_token, claim_version, claim_expires_at)
     ON tenure.trigger_cursors TO tenure_control;
@@ -56,7 +56,7 @@ GRANT INSERT ON
     tenure.run_attempts, tenure.run_events, tenure.workers, tenure.worker_credentials, tenure.security_audit_events
     TO tenure_operator;
 GRANT UPDATE (state, version, weight) ON tenure.projects TO tenure_operator;
-GRANT UPDATE (last_fair_tag) ON tenure.project_shares TO tenure_operator;
+GRANT UPDATE (next_fair_tag) ON tenure.project_shares TO tenure_operator;
 GRANT UPDATE (current_revision, state, version) ON tenure.task_heads TO tenure_operator;
 GRANT UPDATE (current_revision, state, version) ON tenure.trigger_heads TO tenure_operator;
 GRANT UPDATE (revision, state, state_version, due_at, next_fire_at, last_observed_at, event_sequence, claim_owner,

@@ -1832,23 +1832,23 @@ CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) RETURNS
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 DECLARE
-    last_tag double precision;
-    virtual_time double precision;
     tag double precision;
+    virtual_time double precision;
 BEGIN
-    SELECT s.last_fair_tag INTO STRICT last_tag
-    FROM tenure.project_shares s WHERE s.project = p_project
+    SELECT s.next_fair_tag INTO STRICT tag
+    FROM tenure.project_shares s WHERE s.project = p_project AND s.priority = p_priority
     FOR NO KEY UPDATE;
 
     SELECT min(a.fair_tag) INTO virtual_time
     FROM tenure.run_attempts a WHERE a.dispatchable AND a.priority = p_priority;
     IF virtual_time IS NULL THEN
-        SELECT max(s.last_fair_tag) INTO virtual_time FROM tenure.project_shares s;
+        SELECT max(s.next_fair_tag) INTO virtual_time FROM tenure.project_shares s WHERE s.priority = p_priority;
     END IF;
 
-    SELECT greatest(virtual_time, last_tag) + 1.0 / p.weight INTO STRICT tag
-    FROM tenure.projects p WHERE p.project = p_project;
-    UPDATE tenure.project_shares s SET last_fair_tag = tag WHERE s.project = p_project;
+    tag := greatest(virtual_time, tag);
+    UPDATE tenure.project_shares s SET next_fair_tag = tag + 1.0 / p.weight
+    FROM tenure.projects p
+    WHERE s.project = p_project AND s.priority = p_priority AND p.project = p_project;
     RETURN tag;
 END
 $$;
@@ -2068,7 +2068,9 @@ ALTER TABLE tenure.placement_classes ALTER COLUMN class ADD GENERATED ALWAYS AS 
 
 CREATE TABLE tenure.project_shares (
     project text NOT NULL,
-    last_fair_tag double precision DEFAULT 0 NOT NULL
+    priority smallint NOT NULL,
+    next_fair_tag double precision DEFAULT 0 NOT NULL,
+    CONSTRAINT project_shares_priority_check CHECK (((priority >= 0) AND (priority <= 9)))
 )
 WITH (fillfactor='50');
 
@@ -2583,7 +2585,7 @@ ALTER TABLE ONLY tenure.placement_classes
 --
 
 ALTER TABLE ONLY tenure.project_shares
-    ADD CONSTRAINT project_shares_pkey PRIMARY KEY (project);
+    ADD CONSTRAINT project_shares_pkey PRIMARY KEY (priority, project);
 
 --
 -- Name: projects projects_pkey; Type: CONSTRAINT; Schema: tenure; Owner: tenure_owner
@@ -3729,11 +3731,11 @@ GRANT SELECT ON TABLE tenure.project_shares TO tenure_control;
 GRANT SELECT,INSERT ON TABLE tenure.project_shares TO tenure_operator;
 
 --
--- Name: COLUMN project_shares.last_fair_tag; Type: ACL; Schema: tenure; Owner: tenure_owner
+-- Name: COLUMN project_shares.next_fair_tag; Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-GRANT UPDATE(last_fair_tag) ON TABLE tenure.project_shares TO tenure_control;
-GRANT UPDATE(last_fair_tag) ON TABLE tenure.project_shares TO tenure_operator;
+GRANT UPDATE(next_fair_tag) ON TABLE tenure.project_shares TO tenure_control;
+GRANT UPDATE(next_fair_tag) ON TABLE tenure.project_shares TO tenure_operator;
 
 --
 -- Name: TABLE projects; Type: ACL; Schema: tenure; Owner: tenure_owner
