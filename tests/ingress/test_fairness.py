@@ -55,9 +55,9 @@ def quiet(seed: Seed) -> Seed:
     return seed
 
 
-def lone(seed: Seed, **keywords: int) -> SeededRun:
+def lone(seed: Seed) -> SeededRun:
     """A single run of the other project."""
-    return seed.run("report", project="quiet", **keywords)
+    return seed.run("report", project="quiet")
 
 
 async def test_a_single_run_waits_for_one_of_a_hundred_thousand(worker: FakeWorker, quiet: Seed) -> None:
