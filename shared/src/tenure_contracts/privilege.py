@@ -107,7 +107,7 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
             "tenure.recovery_controls": _may("SELECT"),
             "tenure.attempt_declines": _may("SELECT"),
             "tenure.workers": _may("SELECT", "INSERT"),
-            "tenure.worker_sessions": _may("SELECT"),
+            "tenure.worker_sessions": _may("SELECT", update="drain_requested_at"),
             "tenure.operators": _may("SELECT"),
             "tenure.role_bindings": _may("SELECT"),
             "tenure.operator_tokens": _may("SELECT"),
@@ -122,7 +122,8 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
             "tenure.worker_credentials": _may(
                 "INSERT",
                 select=(
-                    "created_at created_by credential expires_at not_before request_id state version worker"
+                    "created_at created_by credential expires_at first_used_at not_before request_id state "
+                    "version worker"
                 ),
                 update="state",
             ),
@@ -160,6 +161,7 @@ FUNCTIONS: Final[Mapping[Role, frozenset[str]]] = MappingProxyType(
         "tenure_ingress": frozenset(
             {
                 "ingress_api.attest_v1",
+                "ingress_api.authenticate_v1",
                 "ingress_api.claim_offers_v1",
                 "ingress_api.complete_v1",
                 "ingress_api.decline_v1",
@@ -167,6 +169,7 @@ FUNCTIONS: Final[Mapping[Role, frozenset[str]]] = MappingProxyType(
                 "ingress_api.heartbeat_v1",
                 "ingress_api.held_leases_v1",
                 "ingress_api.offline_v1",
+                "ingress_api.record_refusals_v1",
                 "ingress_api.register_v1",
                 "ingress_api.renew_v1",
                 "ingress_api.running_v1",

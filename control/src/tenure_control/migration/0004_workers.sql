@@ -19,6 +19,7 @@ CREATE TABLE tenure.worker_credentials (
     request_id uuid NOT NULL UNIQUE,
     created_by text NOT NULL,
     created_at timestamptz NOT NULL,
+    first_used_at timestamptz,          -- set once, by the first call that presented it
     PRIMARY KEY (credential, version)
 );
 

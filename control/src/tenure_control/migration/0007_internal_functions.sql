@@ -1,22 +1,54 @@
 -- Rules that more than one caller needs, once. They run with the rights of whoever calls them: the owner inside
 -- ingress_api functions, tenure_control and tenure_operator from their own units of work.
 
--- The worker a credential belongs to, or NULL. Unknown, wrong, revoked, expired and not yet valid are one answer.
--- Only the newest version of a credential counts: rotation ends the older secret at once.
-CREATE FUNCTION tenure.authenticate_worker(p_credential text, p_secret bytea, p_now timestamptz) RETURNS text
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+-- Notes that a version of a credential was used, and audits it: once, whatever comes first and how many calls at the
+-- same time. It waits for nobody (calls that lock sessions and runs come through here, in batches of no order): whoever
+-- holds the row is writing the same, or is an operator after whom the next call does.
+CREATE FUNCTION tenure.record_first_use(p_credential text, p_version integer, p_worker text, p_now timestamptz)
+RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT newest.worker
-    FROM (
-        SELECT c.* FROM tenure.worker_credentials c
-        WHERE c.credential = p_credential
-        ORDER BY c.version DESC
-        LIMIT 1
-    ) newest
-    WHERE newest.digest = p_secret
-      AND newest.state = 'active'
-      AND newest.not_before <= p_now
-      AND (newest.expires_at IS NULL OR newest.expires_at > p_now)
+BEGIN
+    PERFORM FROM tenure.worker_credentials c
+    WHERE c.credential = p_credential AND c.version = p_version AND c.first_used_at IS NULL
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE tenure.worker_credentials c SET first_used_at = p_now
+        WHERE c.credential = p_credential AND c.version = p_version;
+        INSERT INTO tenure.security_audit_events (at, actor, action, object, detail)
+        VALUES (p_now, 'worker:' || p_worker, 'credential.first_use',
+                'worker:' || p_worker || '/credential:' || p_credential, jsonb_build_object('version', p_version));
+    END IF;
+END
+$$;
+
+-- The worker a credential belongs to, or NULL. Unknown, wrong, revoked, expired and not yet valid are one answer, by
+-- one path. Only the newest version of a credential counts: rotation ends the older secret at once, and the end of a
+-- newer version brings no older one back.
+--
+-- The comparison need not take constant time. What is compared is the SHA-256 of a secret of 256 random bits: how many
+-- bytes of a digest were right tells nothing about the secret, and nobody can choose a secret for its digest.
+CREATE FUNCTION tenure.authenticate_worker(p_credential text, p_secret bytea, p_now timestamptz) RETURNS text
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+AS $$
+DECLARE
+    newest tenure.worker_credentials;
+BEGIN
+    SELECT * INTO newest FROM tenure.worker_credentials c
+    WHERE c.credential = p_credential
+    ORDER BY c.version DESC
+    LIMIT 1;
+    IF (newest.digest = p_secret
+        AND newest.state = 'active'
+        AND newest.not_before <= p_now
+        AND (newest.expires_at IS NULL OR newest.expires_at > p_now)) IS NOT TRUE THEN
+        RETURN NULL;
+    END IF;
+    IF newest.first_used_at IS NULL THEN
+        PERFORM tenure.record_first_use(newest.credential, newest.version, newest.worker, p_now);
+    END IF;
+    RETURN newest.worker;
+END
 $$;
 
 -- Does a session with these properties match a compiled placement? The contracts package decides the same in Python.

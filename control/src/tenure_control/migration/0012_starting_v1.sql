@@ -79,7 +79,7 @@ $$;
 
 -- The worker of each item, NULL where its credential is refused.
 CREATE FUNCTION tenure.authenticate_items(p_credentials text[], p_secrets bytea[]) RETURNS text[]
-LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT array_agg(tenure.authenticate_worker(p_credentials[i], p_secrets[i], tenure.clock()) ORDER BY i)
     FROM generate_subscripts(p_credentials, 1) i

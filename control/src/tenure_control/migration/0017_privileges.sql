@@ -48,7 +48,8 @@ GRANT SELECT (attempt, state, generation, version, worker, session, offer, acqui
               stop_reason, stop_requested_at, deadline_at, attested_state, attested_sequence, attested_at,
               release_reason)
     ON tenure.run_leases TO tenure_operator;
-GRANT SELECT (credential, version, worker, state, not_before, expires_at, request_id, created_by, created_at)
+GRANT SELECT (credential, version, worker, state, not_before, expires_at, request_id, created_by, created_at,
+              first_used_at)
     ON tenure.worker_credentials TO tenure_operator;
 GRANT INSERT ON
     tenure.projects, tenure.project_shares, tenure.task_heads, tenure.task_revisions, tenure.trigger_heads,
@@ -62,8 +63,10 @@ GRANT UPDATE (current_revision, state, version) ON tenure.trigger_heads TO tenur
 GRANT UPDATE (revision, state, state_version, due_at, next_fire_at, last_observed_at, event_sequence, claim_owner,
               claim_token, claim_expires_at)
     ON tenure.trigger_cursors TO tenure_operator;
-GRANT UPDATE (version, event_sequence) ON tenure.runs TO tenure_operator;
+GRANT UPDATE (version, event_sequence, cancel_requested_at, cancel_reason) ON tenure.runs TO tenure_operator;
+GRANT UPDATE (stop_reason, stop_requested_at) ON tenure.run_leases TO tenure_operator;
 GRANT UPDATE (state) ON tenure.worker_credentials TO tenure_operator;
+GRANT UPDATE (drain_requested_at) ON tenure.worker_sessions TO tenure_operator;
 GRANT EXECUTE ON FUNCTION
     tenure.placement_class(bytea, jsonb),
     tenure.placement_matches(jsonb, jsonb, text[], text[])

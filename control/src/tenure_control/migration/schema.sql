@@ -98,6 +98,23 @@ $$;
 ALTER FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
 
 --
+-- Name: authenticate_v1(text, bytea); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+--
+
+CREATE FUNCTION ingress_api.authenticate_v1(p_credential text, p_secret bytea, OUT refusal text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    IF tenure.authenticate_worker(p_credential, p_secret, tenure.clock()) IS NULL THEN
+        refusal := 'credential_refused';
+    END IF;
+END
+$$;
+
+ALTER FUNCTION ingress_api.authenticate_v1(p_credential text, p_secret bytea, OUT refusal text) OWNER TO tenure_owner;
+
+--
 -- Name: claim_offers_v1(text, bytea, uuid, integer, uuid[], bytea[], double precision); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
 --
 
@@ -399,6 +416,30 @@ CREATE FUNCTION ingress_api.offline_v1(p_credential text, p_secret bytea, p_sess
     AS $$ SELECT * FROM tenure.touch_session(p_credential, p_secret, p_session, p_generation, 'offline') $$;
 
 ALTER FUNCTION ingress_api.offline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
+
+--
+-- Name: record_refusals_v1(uuid, jsonb); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+--
+
+CREATE FUNCTION ingress_api.record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+DECLARE
+    now timestamptz := tenure.clock();
+BEGIN
+    recorded := (p_process IS NOT NULL AND jsonb_typeof(p_report) = 'object' AND octet_length(p_report::text) <= 4096)
+                IS TRUE
+        AND (SELECT count(*) FROM tenure.security_audit_events e
+             WHERE e.action = 'authentication.refusals' AND e.at > now - interval '1 minute') < 120;
+    IF recorded THEN
+        INSERT INTO tenure.security_audit_events (at, actor, action, object, detail)
+        VALUES (now, 'ingress', 'authentication.refusals', 'process:' || p_process, p_report);
+    END IF;
+END
+$$;
+
+ALTER FUNCTION ingress_api.record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean) OWNER TO tenure_owner;
 
 --
 -- Name: register_v1(text, bytea, uuid, jsonb, text[], text[], integer, double precision, boolean, text); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
@@ -919,7 +960,7 @@ ALTER FUNCTION tenure.attested(p_attempt uuid, p_lease_generation integer, p_wor
 --
 
 CREATE FUNCTION tenure.authenticate_items(p_credentials text[], p_secrets bytea[]) RETURNS text[]
-    LANGUAGE sql STABLE
+    LANGUAGE sql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     SELECT array_agg(tenure.authenticate_worker(p_credentials[i], p_secrets[i], tenure.clock()) ORDER BY i)
@@ -933,20 +974,27 @@ ALTER FUNCTION tenure.authenticate_items(p_credentials text[], p_secrets bytea[]
 --
 
 CREATE FUNCTION tenure.authenticate_worker(p_credential text, p_secret bytea, p_now timestamp with time zone) RETURNS text
-    LANGUAGE sql STABLE
+    LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT newest.worker
-    FROM (
-        SELECT c.* FROM tenure.worker_credentials c
-        WHERE c.credential = p_credential
-        ORDER BY c.version DESC
-        LIMIT 1
-    ) newest
-    WHERE newest.digest = p_secret
-      AND newest.state = 'active'
-      AND newest.not_before <= p_now
-      AND (newest.expires_at IS NULL OR newest.expires_at > p_now)
+DECLARE
+    newest tenure.worker_credentials;
+BEGIN
+    SELECT * INTO newest FROM tenure.worker_credentials c
+    WHERE c.credential = p_credential
+    ORDER BY c.version DESC
+    LIMIT 1;
+    IF (newest.digest = p_secret
+        AND newest.state = 'active'
+        AND newest.not_before <= p_now
+        AND (newest.expires_at IS NULL OR newest.expires_at > p_now)) IS NOT TRUE THEN
+        RETURN NULL;
+    END IF;
+    IF newest.first_used_at IS NULL THEN
+        PERFORM tenure.record_first_use(newest.credential, newest.version, newest.worker, p_now);
+    END IF;
+    RETURN newest.worker;
+END
 $$;
 
 ALTER FUNCTION tenure.authenticate_worker(p_credential text, p_secret bytea, p_now timestamp with time zone) OWNER TO tenure_owner;
@@ -1570,6 +1618,30 @@ CREATE FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_ex
 $$;
 
 ALTER FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_executors text[], p_handlers text[]) OWNER TO tenure_owner;
+
+--
+-- Name: record_first_use(text, integer, text, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.record_first_use(p_credential text, p_version integer, p_worker text, p_now timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+BEGIN
+    PERFORM FROM tenure.worker_credentials c
+    WHERE c.credential = p_credential AND c.version = p_version AND c.first_used_at IS NULL
+    FOR NO KEY UPDATE SKIP LOCKED;
+    IF FOUND THEN
+        UPDATE tenure.worker_credentials c SET first_used_at = p_now
+        WHERE c.credential = p_credential AND c.version = p_version;
+        INSERT INTO tenure.security_audit_events (at, actor, action, object, detail)
+        VALUES (p_now, 'worker:' || p_worker, 'credential.first_use',
+                'worker:' || p_worker || '/credential:' || p_credential, jsonb_build_object('version', p_version));
+    END IF;
+END
+$$;
+
+ALTER FUNCTION tenure.record_first_use(p_credential text, p_version integer, p_worker text, p_now timestamp with time zone) OWNER TO tenure_owner;
 
 --
 -- Name: record_late_callback(uuid, text, bytea, text, jsonb, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -2480,6 +2552,7 @@ CREATE TABLE tenure.worker_credentials (
     request_id uuid NOT NULL,
     created_by text NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    first_used_at timestamp with time zone,
     CONSTRAINT worker_credentials_digest_check CHECK ((octet_length(digest) = 32)),
     CONSTRAINT worker_credentials_state_check CHECK ((state = ANY (ARRAY['active'::text, 'revoked'::text]))),
     CONSTRAINT worker_credentials_version_check CHECK ((version >= 1))
@@ -2867,6 +2940,12 @@ CREATE INDEX runs_queued ON tenure.runs USING btree (run) WHERE (status = 'queue
 --
 
 CREATE INDEX runs_retry_due ON tenure.runs USING btree (next_attempt_at, run) WHERE (status = 'retry_wait'::text);
+
+--
+-- Name: security_audit_events_refusals; Type: INDEX; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE INDEX security_audit_events_refusals ON tenure.security_audit_events USING btree (at) WHERE (action = 'authentication.refusals'::text);
 
 --
 -- Name: security_audit_events_request; Type: INDEX; Schema: tenure; Owner: tenure_owner
@@ -3257,6 +3336,13 @@ REVOKE ALL ON FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, 
 GRANT ALL ON FUNCTION ingress_api.attest_v1(p_credential text, p_secret bytea, p_session uuid, p_attestation uuid, p_attempt uuid, p_offer uuid, p_token bytea, p_lease_generation integer, p_sequence integer, p_state text, p_observed_at timestamp with time zone, p_scope text, p_executor_handle text, p_outcome text, p_content bytea, p_lease_s double precision, OUT refusal text, OUT last_sequence integer, OUT status text, OUT lease_version integer, OUT expires_at timestamp with time zone, OUT deadline_at timestamp with time zone, OUT stop_reason text, OUT stop_requested_at timestamp with time zone, OUT disposition text, OUT server_time timestamp with time zone) TO tenure_ingress;
 
 --
+-- Name: FUNCTION authenticate_v1(p_credential text, p_secret bytea, OUT refusal text); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION ingress_api.authenticate_v1(p_credential text, p_secret bytea, OUT refusal text) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.authenticate_v1(p_credential text, p_secret bytea, OUT refusal text) TO tenure_ingress;
+
+--
 -- Name: FUNCTION claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision); Type: ACL; Schema: ingress_api; Owner: tenure_owner
 --
 
@@ -3304,6 +3390,13 @@ GRANT ALL ON FUNCTION ingress_api.held_leases_v1(p_credential text, p_secret byt
 
 REVOKE ALL ON FUNCTION ingress_api.offline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION ingress_api.offline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) TO tenure_ingress;
+
+--
+-- Name: FUNCTION record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION ingress_api.record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean) TO tenure_ingress;
 
 --
 -- Name: FUNCTION register_v1(p_credential text, p_secret bytea, p_session uuid, p_labels jsonb, p_executors text[], p_handlers text[], p_limit integer, p_session_lease_s double precision, p_takeover boolean, p_agent text, OUT refusal text, OUT detail jsonb, OUT worker text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT replaced_session uuid, OUT replaced_generation integer, OUT server_time timestamp with time zone); Type: ACL; Schema: ingress_api; Owner: tenure_owner
@@ -3605,6 +3698,12 @@ GRANT ALL ON FUNCTION tenure.placement_class(p_digest bytea, p_placement jsonb) 
 
 REVOKE ALL ON FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_executors text[], p_handlers text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION tenure.placement_matches(p_placement jsonb, p_labels jsonb, p_executors text[], p_handlers text[]) TO tenure_operator;
+
+--
+-- Name: FUNCTION record_first_use(p_credential text, p_version integer, p_worker text, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.record_first_use(p_credential text, p_version integer, p_worker text, p_now timestamp with time zone) FROM PUBLIC;
 
 --
 -- Name: FUNCTION record_late_callback(p_attempt uuid, p_call text, p_content bytea, p_worker text, p_payload jsonb, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
@@ -4198,10 +4297,22 @@ GRANT SELECT(created_by) ON TABLE tenure.worker_credentials TO tenure_operator;
 GRANT SELECT(created_at) ON TABLE tenure.worker_credentials TO tenure_operator;
 
 --
+-- Name: COLUMN worker_credentials.first_used_at; Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+GRANT SELECT(first_used_at) ON TABLE tenure.worker_credentials TO tenure_operator;
+
+--
 -- Name: TABLE worker_sessions; Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
 GRANT SELECT ON TABLE tenure.worker_sessions TO tenure_operator;
+
+--
+-- Name: COLUMN worker_sessions.drain_requested_at; Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+GRANT UPDATE(drain_requested_at) ON TABLE tenure.worker_sessions TO tenure_operator;
 
 --
 -- Name: TABLE workers; Type: ACL; Schema: tenure; Owner: tenure_owner
