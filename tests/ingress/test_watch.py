@@ -12,10 +12,10 @@ import trio
 from trio.testing import MockClock
 
 from tenure_http.probe import Readiness, Status
-from tenure_ingress.database import LOOK_S, watch
+from tenure_ingress.database import EXACTLY_EVERY, LOOK_S, watch
 from tenure_postgres.database import Database
 from tenure_postgres.error import Busy, DatabaseError, Unavailable
-from tenure_postgres.readiness import Finding
+from tenure_postgres.readiness import READ_ONLY, Finding
 
 LONGEST_LOOK_S = LOOK_S * 1.1
 
@@ -27,12 +27,14 @@ class Answers:
         self.error: DatabaseError | None = None
         self.times = math.inf
         self.faults: tuple[Finding, ...] = ()
+        self.read_only = False
 
-    async def fetch(self, unit: object, *, deadline_s: float) -> None:
+    async def fetch(self, unit: object, *, deadline_s: float) -> list[dict[str, bool]]:
         await trio.lowlevel.checkpoint()
         if self.error is not None and self.times > 0:
             self.times -= 1
             raise self.error
+        return [{"read_only": self.read_only}]
 
     async def find(self, database: object) -> tuple[Finding, ...]:
         await trio.lowlevel.checkpoint()
@@ -88,6 +90,39 @@ async def test_a_busy_database_answers(autojump_clock: MockClock, monkeypatch: p
     async with watched(answers, monkeypatch) as readiness:
         await looks(10)
         assert readiness.status == "ready"
+
+
+async def test_a_server_that_became_read_only_is_one_that_is_gone(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = Answers()
+    async with watched(answers, monkeypatch) as readiness:
+        answers.read_only = True
+        await looks(3)
+        assert (readiness.status, readiness.reasons) == ("unavailable", (READ_ONLY,))
+
+
+async def test_what_was_taken_away_from_a_process_that_serves_is_noticed(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = Answers()
+    async with watched(answers, monkeypatch) as readiness:
+        answers.faults = (Finding("configuration", "tenure_ingress lacks EXECUTE"),)
+        await looks(EXACTLY_EVERY + 2)
+        assert (readiness.status, readiness.reasons) == ("unavailable", ("tenure_ingress lacks EXECUTE",))
+        answers.faults = ()
+        await looks(3)
+        assert readiness.serves
+
+
+async def test_a_server_too_busy_to_be_compared_is_none_that_is_wrong(
+    autojump_clock: MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = Answers()
+    async with watched(answers, monkeypatch) as readiness:
+        answers.faults = (Finding("unavailable", "no connection became free"),)
+        await looks(3 * EXACTLY_EVERY)
+        assert readiness.said == ["ready"]
 
 
 async def test_what_comes_back_must_be_exactly_right(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from typing import Final
 
@@ -12,7 +13,7 @@ from tenure_http.probe import Readiness
 from tenure_ingress.repository import call
 from tenure_postgres.database import Database
 from tenure_postgres.error import Busy, DatabaseError
-from tenure_postgres.readiness import Finding, check_readiness
+from tenure_postgres.readiness import READ_ONLY, Finding, check_readiness
 
 log = structlog.get_logger("tenure.ingress")
 
@@ -21,6 +22,9 @@ LOOK_S: Final = 1.0
 ANSWER_S: Final = 2.0
 STEPS: Final = 2
 """So many looks in a row must agree: one slow answer is no outage, and one good answer is not its end."""
+
+EXACTLY_EVERY: Final = 10
+"""Which look of a process that serves compares everything."""
 
 
 async def find_faults(database: Database) -> tuple[Finding, ...]:
@@ -31,12 +35,14 @@ async def find_faults(database: Database) -> tuple[Finding, ...]:
 async def watch(database: Database, readiness: Readiness) -> None:
     """Keep `readiness` true until cancelled: unavailable while the database is, ready afterwards.
 
-    Once it was gone, it must be exactly right again: what comes back may be another server.
+    Once it was gone, it must be exactly right again: what comes back may be another server. While it answers
+    it is compared now and then, because rights and settings can be taken away from a process that serves.
     """
     agreeing = 0
-    while True:
+    for look in itertools.count(1):
         await trio.sleep(LOOK_S * random.uniform(0.9, 1.1))  # noqa: S311 - jitter, not a secret
-        trouble = await _trouble(database, exactly=not readiness.serves)
+        exactly = not readiness.serves or agreeing > 0 or look % EXACTLY_EVERY == 0
+        trouble = await _trouble(database, exactly=exactly, serving=readiness.serves)
         agreeing = agreeing + 1 if (not trouble) != readiness.serves else 0
         if agreeing < STEPS:
             continue
@@ -48,14 +54,21 @@ async def watch(database: Database, readiness: Readiness) -> None:
         log.info("readiness", status=readiness.status, reasons=list(readiness.reasons))
 
 
-async def _trouble(database: Database, *, exactly: bool) -> str:
+async def _trouble(database: Database, *, exactly: bool, serving: bool) -> str:
     """What is wrong with the database now; empty when nothing is."""
-    if exactly:
-        return "; ".join(finding.sentence for finding in await find_faults(database))
+    if serving and (trouble := await _silence(database)):
+        return trouble
+    found = await find_faults(database) if exactly else ()
+    # A process that serves has asked already whether there is an answer, and a busy one fails nobody.
+    return "; ".join(each.sentence for each in found if not serving or each.kind == "configuration")
+
+
+async def _silence(database: Database) -> str:
+    """Why the database would not do what we ask for; empty when it would."""
     try:
-        await database.fetch(call.answers(), deadline_s=ANSWER_S)
+        (row,) = await database.fetch(call.answers(), deadline_s=ANSWER_S)
     except Busy:
         return ""  # every connection is at work: it answers, to others
     except DatabaseError as error:
         return str(error)
-    return ""
+    return READ_ONLY if row["read_only"] else ""

@@ -23,6 +23,8 @@ QUERIES = query.folder(__package__)
 
 VERSIONS = range(15, 19)
 
+READ_ONLY = "the server is read-only: give the address of the writable primary"
+
 # By `ALTER ROLE … IN DATABASE … SET`: a pooler refuses or silently drops what a driver sends when it
 # connects.
 SETTINGS: Mapping[str, str] = {
@@ -86,7 +88,7 @@ async def _read(role: Role, connection: Connection) -> tuple[Row, tuple[Held, ..
 
 def _findings(role: Role, facts: Row, held: tuple[Held, ...]) -> Iterator[Finding]:
     if facts["read_only"]:
-        yield Finding("configuration", "the server is read-only: give the address of the writable primary")
+        yield Finding("configuration", READ_ONLY)
     for sentence in _wrong(role, facts, held):
         yield Finding("configuration", sentence)
 

@@ -13,6 +13,7 @@ from tenure_contracts.wire.offer import Decline, Pull
 from tenure_contracts.wire.session import Register
 from tenure_ingress.repository.caller import Caller, fence_columns
 from tenure_ingress.repository.row import (
+    AnswersRow,
     AttestationRow,
     DeclineRow,
     HeldLeaseRow,
@@ -101,8 +102,8 @@ def held_leases(caller: Caller) -> Rows[HeldLeaseRow]:
     return _call("held_leases", *caller.columns)
 
 
-def answers() -> Rows[object]:
-    """One row when the database answers."""
+def answers() -> Rows[AnswersRow]:
+    """One row when the database answers: whether it takes what we write."""
     return _call("answers")
 
 

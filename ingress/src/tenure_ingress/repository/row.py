@@ -10,6 +10,12 @@ from typing import Literal, TypedDict
 from uuid import UUID
 
 
+class AnswersRow(TypedDict):
+    """A server that answers; a standby, or one that was told so, is read-only."""
+
+    read_only: bool
+
+
 class Judged(TypedDict):
     """Every row: the code of a refusal, or None."""
 
