@@ -30,7 +30,6 @@ MISSING = [
     ("GET", f"/v1/projects/shop/runs/{uuid4()}/steps"),
     ("GET", f"/v1/projects/shop/runs/{uuid4()}/logs?follow=true"),
     ("GET", f"/v1/projects/shop/runs/{uuid4()}/explain"),
-    ("POST", f"/v1/projects/shop/runs/{uuid4()}/cancel"),
     ("POST", f"/v1/projects/shop/runs/{uuid4()}/rerun"),
     ("POST", f"/v1/projects/shop/attempts/{uuid4()}/attest"),
     ("POST", "/v1/workers/w1/drain"),

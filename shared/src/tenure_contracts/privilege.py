@@ -100,7 +100,9 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
                 ),
             ),
             "tenure.trigger_events": _may("SELECT", "INSERT"),
-            "tenure.runs": _may("SELECT", "INSERT", update="event_sequence version"),
+            "tenure.runs": _may(
+                "SELECT", "INSERT", update="cancel_reason cancel_requested_at event_sequence version"
+            ),
             "tenure.run_retry_policies": _may("SELECT", "INSERT"),
             "tenure.run_attempts": _may("SELECT", "INSERT"),
             "tenure.run_events": _may("SELECT", "INSERT"),
@@ -118,6 +120,7 @@ GRANTS: Final[Mapping[Role, Mapping[str, frozenset[Grant]]]] = MappingProxyType(
                     "expires_at generation offer release_reason renewed_at session state stop_reason "
                     "stop_requested_at version worker"
                 ),
+                update="stop_reason stop_requested_at",
             ),
             "tenure.worker_credentials": _may(
                 "INSERT",

@@ -368,15 +368,54 @@ CREATE FUNCTION ingress_api.drain_v1(p_credential text, p_secret bytea, p_sessio
 ALTER FUNCTION ingress_api.drain_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
 
 --
--- Name: heartbeat_v1(text, bytea, uuid, integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+-- Name: heartbeat_v1(text[], bytea[], uuid[], integer[]); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
 --
 
-CREATE FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) RETURNS record
-    LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION ingress_api.heartbeat_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[]) RETURNS TABLE(ord integer, locked boolean, refusal text, generation integer, version integer, status text, expires_at timestamp with time zone, drain_requested boolean, server_time timestamp with time zone)
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$ SELECT * FROM tenure.touch_session(p_credential, p_secret, p_session, p_generation, NULL) $$;
+    AS $$
+#variable_conflict use_column
+DECLARE
+    workers text[] := tenure.authenticate_items(p_credentials, p_secrets);
+    ours uuid[];
+BEGIN
+    ours := ARRAY(
+        SELECT s.session FROM tenure.worker_sessions s
+        WHERE s.session = ANY (ARRAY(
+            SELECT x.session FROM unnest(p_sessions, workers) AS i (session, worker)
+            JOIN tenure.worker_sessions x ON x.session = i.session AND x.worker = i.worker))
+        ORDER BY s.session FOR NO KEY UPDATE SKIP LOCKED);
+    -- After the locks and in a later statement: a session that was replaced meanwhile must be seen as replaced.
+    server_time := tenure.clock();
 
-ALTER FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) OWNER TO tenure_owner;
+    RETURN QUERY
+    WITH judged AS MATERIALIZED (
+        SELECT i.position::integer AS position, s.session, s.generation, s.version, s.status, s.expires_at,
+               s.drain_requested_at IS NOT NULL AS drain_requested,
+               CASE WHEN i.worker IS NULL THEN 'credential_refused'
+                    WHEN s.session IS NULL THEN 'session_fenced' END AS refusal,
+               s.session <> ALL (ours) AS locked
+        FROM unnest(p_sessions, workers, p_generations) WITH ORDINALITY AS i (session, worker, generation, position)
+        LEFT JOIN tenure.worker_sessions s
+               ON s.session = i.session AND s.worker = i.worker AND s.generation = i.generation
+              AND s.status IN ('online', 'draining')
+    ), extended AS (
+        UPDATE tenure.worker_sessions s
+        SET seen_at = greatest(s.seen_at, server_time),
+            expires_at = greatest(s.expires_at, server_time + s.session_lease)
+        FROM judged j
+        WHERE s.session = j.session AND NOT j.locked
+        RETURNING s.session, s.expires_at
+    )
+    SELECT j.position, coalesce(j.locked, false), j.refusal, j.generation, j.version, j.status,
+           coalesce(e.expires_at, j.expires_at), CASE WHEN j.refusal IS NULL THEN j.drain_requested END, server_time
+    FROM judged j LEFT JOIN extended e ON e.session = j.session
+    ORDER BY j.position;
+END
+$$;
+
+ALTER FUNCTION ingress_api.heartbeat_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[]) OWNER TO tenure_owner;
 
 --
 -- Name: held_leases_v1(text, bytea, uuid, integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
@@ -1939,7 +1978,6 @@ CREATE FUNCTION tenure.touch_session(p_credential text, p_secret bytea, p_sessio
 DECLARE
     w text;
     s tenure.worker_sessions;
-    target text;
 BEGIN
     server_time := tenure.clock();
     w := tenure.authenticate_worker(p_credential, p_secret, server_time);
@@ -1951,22 +1989,21 @@ BEGIN
     WHERE x.session = p_session AND x.worker = w FOR NO KEY UPDATE;
     server_time := tenure.clock();
     IF s.session IS NULL OR s.generation IS DISTINCT FROM p_generation OR s.status = 'replaced'
-       OR (s.status = 'offline' AND p_to IS DISTINCT FROM 'offline') THEN
+       OR (s.status = 'offline' AND p_to <> 'offline') THEN
         refusal := 'session_fenced';
         RETURN;
     END IF;
 
-    target := coalesce(p_to, s.status);
     UPDATE tenure.worker_sessions x
-    SET status = target,
-        version = x.version + CASE WHEN target <> s.status THEN 1 ELSE 0 END,
+    SET status = p_to,
+        version = x.version + CASE WHEN p_to <> s.status THEN 1 ELSE 0 END,
         seen_at = greatest(x.seen_at, server_time),
-        expires_at = CASE WHEN target = 'offline' THEN x.expires_at
+        expires_at = CASE WHEN p_to = 'offline' THEN x.expires_at
                           ELSE greatest(x.expires_at, server_time + x.session_lease) END,
-        ended_at = CASE WHEN target = 'offline' THEN coalesce(x.ended_at, server_time) END
+        ended_at = CASE WHEN p_to = 'offline' THEN coalesce(x.ended_at, server_time) END
     WHERE x.session = p_session
     RETURNING x.* INTO s;
-    IF target = 'offline' THEN
+    IF p_to = 'offline' THEN
         PERFORM tenure.return_unstarted(p_session, 'shutdown', 'worker:' || w);
     END IF;
     generation := s.generation;
@@ -3371,11 +3408,11 @@ REVOKE ALL ON FUNCTION ingress_api.drain_v1(p_credential text, p_secret bytea, p
 GRANT ALL ON FUNCTION ingress_api.drain_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) TO tenure_ingress;
 
 --
--- Name: FUNCTION heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+-- Name: FUNCTION heartbeat_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[]); Type: ACL; Schema: ingress_api; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) FROM PUBLIC;
-GRANT ALL ON FUNCTION ingress_api.heartbeat_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone) TO tenure_ingress;
+REVOKE ALL ON FUNCTION ingress_api.heartbeat_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.heartbeat_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[]) TO tenure_ingress;
 
 --
 -- Name: FUNCTION held_leases_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer); Type: ACL; Schema: ingress_api; Owner: tenure_owner
@@ -3589,13 +3626,13 @@ GRANT SELECT(expires_at) ON TABLE tenure.run_leases TO tenure_operator;
 -- Name: COLUMN run_leases.stop_reason; Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-GRANT SELECT(stop_reason) ON TABLE tenure.run_leases TO tenure_operator;
+GRANT SELECT(stop_reason),UPDATE(stop_reason) ON TABLE tenure.run_leases TO tenure_operator;
 
 --
 -- Name: COLUMN run_leases.stop_requested_at; Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-GRANT SELECT(stop_requested_at) ON TABLE tenure.run_leases TO tenure_operator;
+GRANT SELECT(stop_requested_at),UPDATE(stop_requested_at) ON TABLE tenure.run_leases TO tenure_operator;
 
 --
 -- Name: COLUMN run_leases.deadline_at; Type: ACL; Schema: tenure; Owner: tenure_owner
@@ -4035,6 +4072,18 @@ GRANT UPDATE(error_code) ON TABLE tenure.runs TO tenure_control;
 --
 
 GRANT UPDATE(error_message) ON TABLE tenure.runs TO tenure_control;
+
+--
+-- Name: COLUMN runs.cancel_requested_at; Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+GRANT UPDATE(cancel_requested_at) ON TABLE tenure.runs TO tenure_operator;
+
+--
+-- Name: COLUMN runs.cancel_reason; Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+GRANT UPDATE(cancel_reason) ON TABLE tenure.runs TO tenure_operator;
 
 --
 -- Name: COLUMN runs.next_attempt_at; Type: ACL; Schema: tenure; Owner: tenure_owner

@@ -40,7 +40,7 @@ async def show_all(surface: Surface, request: Request) -> Response:
 
 async def show(surface: Surface, request: Request) -> Response:
     """One run."""
-    project, run = named(request, "project"), _run(request)
+    project, run = named(request, "project"), run_id(request)
     needed = demand(request, "viewer", project)
 
     async def unit(connection: Connection) -> Row | None:
@@ -49,7 +49,7 @@ async def show(surface: Surface, request: Request) -> Response:
 
     row = await surface.database.fetch(unit)
     if row is None:
-        raise _no_run(project, str(run))
+        raise no_run(project, str(run))
     return answer(run_of(row))
 
 
@@ -68,27 +68,29 @@ async def show_attempts(surface: Surface, request: Request) -> Response:
 
 
 async def _rows(surface: Surface, request: Request, asked: Asked, lister: _Lister) -> list[Row]:
-    project, run, after = named(request, "project"), _run(request), after_number(asked)
+    project, run, after = named(request, "project"), run_id(request), after_number(asked)
     needed = demand(request, "viewer", project)
 
     async def unit(connection: Connection) -> list[Row]:
         await admit_caller(connection, needed)
         if not await stored.run_exists(connection, project, run):
-            raise _no_run(project, str(run))
+            raise no_run(project, str(run))
         return await lister(connection, run, after, asked.limit + 1)
 
     return await surface.database.fetch(unit)
 
 
-def _run(request: Request) -> UUID:
+def run_id(request: Request) -> UUID:
+    """The run in the path. Raises Refusal `not_found` when it is no id at all."""
     text = request.parameters["run"]
     try:
         return parse_uuid(text, "run")
     except IdentityError as error:
-        raise _no_run(request.parameters["project"], text[:80]) from error
+        raise no_run(request.parameters["project"], text[:80]) from error
 
 
-def _no_run(project: str, run: str) -> Refusal:
+def no_run(project: str, run: str) -> Refusal:
+    """What is answered about a run that the project does not have."""
     return Refusal("not_found", f"Project {project} has no run {run}.")
 
 

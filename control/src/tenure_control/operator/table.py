@@ -11,6 +11,7 @@ from tenure_control.decision.publication import Kind
 from tenure_control.operator import (
     apply,
     cadence,
+    cancel,
     definition,
     project,
     run,
@@ -91,7 +92,7 @@ _TABLE: Final = (
     _missing("list_steps", "GET", f"{_PROJECT}/runs/{{run}}/steps"),
     _missing("show_logs", "GET", f"{_PROJECT}/runs/{{run}}/logs"),
     _missing("explain_run", "GET", f"{_PROJECT}/runs/{{run}}/explain"),
-    _missing("cancel_run", "POST", f"{_PROJECT}/runs/{{run}}/cancel"),
+    _Row("cancel_run", "POST", f"{_PROJECT}/runs/{{run}}/cancel", cancel.cancel, _SMALL),
     _missing("rerun", "POST", f"{_PROJECT}/runs/{{run}}/rerun"),
     _missing("attest_attempt", "POST", f"{_PROJECT}/attempts/{{attempt}}/attest"),
     _Row("list_workers", "GET", "/v1/workers", worker.show_all),

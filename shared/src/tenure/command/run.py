@@ -159,6 +159,27 @@ def events(project: str, run: str, control_url: str | None, operator_token: str 
 @command.command()
 @option.project
 @click.argument("run")
+@click.option("--note", default="", metavar="TEXT", help="Why, for the audit.")
+@option.operator
+@option.as_json
+def cancel(
+    project: str, run: str, note: str, control_url: str | None, operator_token: str | None, json_: bool
+) -> None:
+    """Ask for the end of a run. Work that has started is told to stop, and ends when that is known.
+
+    \b
+    Example:
+      tenure run cancel --project demo RUN --note "wrong day"
+    """
+    body = {"request_id": str(uuid.uuid4()), "note": note}
+    with Operator(control_url, operator_token) as operator:
+        view = operator.post(f"{path('projects', project, 'runs', run)}/cancel", body)
+    output.show_json(view) if json_ else output.say(f"{run} {view['status']}, cancel requested")
+
+
+@command.command()
+@option.project
+@click.argument("run")
 @click.option(
     "--timeout", "timeout_s", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up after so long."
 )

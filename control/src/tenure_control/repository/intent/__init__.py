@@ -1,0 +1,1 @@
+"""Cancel intents: on the run, and their copy on the lease."""
