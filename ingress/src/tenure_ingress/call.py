@@ -58,7 +58,10 @@ COMMON: Final = (
     "database_unavailable",
     "overloaded",
 )
-"""What any call may be refused with before its body is read: an unknown transfer coding is `not_available`."""
+"""What any call may be refused with before its body is read.
+
+`not_available` is also the answer to a transfer coding that is not `chunked`.
+"""
 
 READ: Final = ("invalid_json", "unknown_field", "invalid_field", "credential_refused", "busy")
 """What any call may be refused with once its body is read."""
