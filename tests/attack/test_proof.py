@@ -14,6 +14,7 @@ import asyncpg
 import pytest
 
 from tenure_contracts.wire.lease import Fence
+from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import fence_columns
 from tests.database.worker import SqlWorker, open_worker, start
 from tests.harness import ScratchDatabase
@@ -133,18 +134,19 @@ async def test_a_renewal_of_no_request_tells_and_does_nothing(database: ScratchD
     assert facts(database, run) == before
 
 
-@pytest.mark.parametrize("name", ["heartbeat_v1", "drain_v1", "offline_v1"])
+@pytest.mark.parametrize("name", ["heartbeat", "drain", "offline"])
 async def test_a_session_is_proven_whole(database: ScratchDatabase, seed: Seed, name: str) -> None:
     async with open_worker(database, seed.credential("w1")) as worker:
         credential, secret, session, generation = worker.caller.columns
-        sql = f"SELECT * FROM ingress_api.{name}($1, $2, $3, $4)"
+        sql = call.QUERIES[name]
         for caller, refusal in (
             ((None, secret, session, generation), "credential_refused"),
             ((credential, None, session, generation), "credential_refused"),
             ((credential, secret, None, generation), "session_fenced"),
             ((credential, secret, session, None), "session_fenced"),
         ):
-            (row,) = await worker.connection.rows(sql, *caller)
+            items = [[column] for column in caller] if name == "heartbeat" else caller
+            (row,) = await worker.connection.rows(sql, *items)
             assert (row["refusal"], row["status"]) == (refusal, None)
         assert (await worker.heartbeat())["status"] == "online"
 

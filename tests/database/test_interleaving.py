@@ -89,11 +89,11 @@ async def test_a_session_is_extended_from_the_end_of_the_wait(database: ScratchD
     async with open_worker(database, token) as worker, database.session() as other:
         await hold(other, "SELECT FROM tenure.worker_sessions FOR UPDATE")
         async with trio.open_nursery() as nursery:
-            beating = Later(nursery, worker.heartbeat)
+            draining = Later(nursery, worker.drain)
             await database.wait_until_blocked()
             now = database.value("SELECT tenure.clock()")
             await other.execute("COMMIT")
-            row = await beating.result()
+            row = await draining.result()
         assert row["server_time"] >= now
         assert row["expires_at"] >= now + timedelta(seconds=45)
 

@@ -15,7 +15,7 @@ from tests.harness import ScratchDatabase
 
 ROWS: dict[str, type[Any]] = {
     "register": row.RegisterRow,
-    "heartbeat": row.SessionRow,
+    "heartbeat": row.HeartbeatRow,
     "drain": row.SessionRow,
     "offline": row.SessionRow,
     "claim_offers": row.OfferRow,
@@ -27,6 +27,8 @@ ROWS: dict[str, type[Any]] = {
     "renew": row.RenewalRow,
     "attest": row.AttestationRow,
     "held_leases": row.HeldLeaseRow,
+    "authenticate": row.Judged,
+    "record_refusals": row.RecordedRow,
     "answers": row.AnswersRow,
 }
 

@@ -72,7 +72,13 @@ class SqlWorker:
 
     async def heartbeat(self) -> Row:
         """Extend the session."""
-        return await self._one(call.touch_session("heartbeat", self.caller))
+        columns = [[column] for column in self.caller.columns]
+        (row,) = await self.connection.rows(call.QUERIES["heartbeat"], *columns)
+        return row
+
+    async def drain(self) -> Row:
+        """Take nothing more."""
+        return await self._one(call.touch_session("drain", self.caller))
 
     async def offline(self) -> Row:
         """End the session."""

@@ -159,7 +159,8 @@ def grant_a_table(database: ScratchDatabase) -> None:
 
 def revoke_a_function(database: ScratchDatabase) -> None:
     database.execute(
-        "REVOKE EXECUTE ON FUNCTION ingress_api.heartbeat_v1(text, bytea, uuid, integer) FROM tenure_ingress"
+        "REVOKE EXECUTE ON FUNCTION ingress_api.heartbeat_v1(text[], bytea[], uuid[], integer[])"
+        " FROM tenure_ingress"
     )
 
 

@@ -53,7 +53,7 @@ async def test_a_server_that_became_read_only_is_told_and_left_alone(
 async def test_rights_that_were_taken_away_are_noticed(
     worker: FakeWorker, ingress: RunningIngress, database: ScratchDatabase
 ) -> None:
-    function = "FUNCTION ingress_api.heartbeat_v1(text, bytea, uuid, integer)"
+    function = "FUNCTION ingress_api.heartbeat_v1(text[], bytea[], uuid[], integer[])"
     database.execute(f"REVOKE EXECUTE ON {function} FROM tenure_ingress")
     await ingress.wait_status("unavailable")
     (reason,) = (await ingress.probe("/readyz")).json()["reasons"]

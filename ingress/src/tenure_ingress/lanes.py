@@ -10,15 +10,18 @@ from typing import Any, Final
 
 from tenure_contracts import bounds
 from tenure_ingress.repository.acknowledgement import Acknowledgement, Name, acknowledge
+from tenure_ingress.repository.caller import Caller
+from tenure_ingress.repository.heartbeat import beat
 from tenure_ingress.repository.renewal import Renewal, renew
+from tenure_ingress.repository.row import HeartbeatRow
 from tenure_ingress.settings import Settings
 from tenure_postgres.database import Database, open_database
 from tenure_postgres.lane import Lane
 
 REQUEST_CONNECTIONS: Final = 4
 
-ACKNOWLEDGEMENTS_PER_CALL: Final = 64
-"""Completions gain nothing beyond it, and one call must not hold 256 runs."""
+ITEMS_PER_CALL: Final = 64
+"""Of everything but renewals: completions gain nothing beyond it, and one call must not hold 256 runs."""
 
 ACKNOWLEDGED: Final[tuple[Name, ...]] = ("starting", "running", "complete")
 """What is told once per attempt; a failed start is rare, and waits with `running`."""
@@ -31,12 +34,13 @@ class Lanes:
     database: Database
     notify: Database
     renewals: Lane[Renewal, Renewal]
+    heartbeats: Lane[Caller, HeartbeatRow]
     acknowledgements: Mapping[Name, Lane[Acknowledgement, Any]]
 
     @property
     def all(self) -> tuple[Lane[Any, Any], ...]:
         """Every lane: each has to be run."""
-        return (self.renewals, *self.acknowledgements.values())
+        return (self.renewals, self.heartbeats, *self.acknowledgements.values())
 
 
 @asynccontextmanager
@@ -60,6 +64,7 @@ async def open_lanes(settings: Settings) -> AsyncIterator[Lanes]:
             database=await opened(REQUEST_CONNECTIONS, "requests"),
             notify=await opened(1, "notify"),
             renewals=_renewals(settings, await opened(1, "renew")),
+            heartbeats=Lane(await opened(1, "heartbeat"), beat, name="heartbeat", max_items=ITEMS_PER_CALL),
             acknowledgements={name: _acknowledgements(name, on) for name, on in databases.items()},
         )
 
@@ -70,4 +75,4 @@ def _renewals(settings: Settings, database: Database) -> Lane[Renewal, Renewal]:
 
 
 def _acknowledgements(name: Name, database: Database) -> Lane[Acknowledgement, Any]:
-    return Lane(database, partial(acknowledge, name), name=name, max_items=ACKNOWLEDGEMENTS_PER_CALL)
+    return Lane(database, partial(acknowledge, name), name=name, max_items=ITEMS_PER_CALL)

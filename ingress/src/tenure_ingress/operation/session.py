@@ -9,11 +9,11 @@ from uuid import UUID
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import Token
 from tenure_contracts.wire.field import Instant
-from tenure_contracts.wire.session import Register, Registered, Replaced, SessionAnswer
+from tenure_contracts.wire.session import Heartbeat, Register, Registered, Replaced, SessionAnswer
 from tenure_ingress.operation.service import Service, check
 from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import Caller
-from tenure_ingress.repository.row import RegisterRow
+from tenure_ingress.repository.row import RegisterRow, SessionRow
 
 
 async def register(service: Service, token: Token, session: UUID, message: Register) -> Registered:
@@ -36,13 +36,22 @@ async def register(service: Service, token: Token, session: UUID, message: Regis
     )
 
 
-async def touch(
-    service: Service, caller: Caller, name: Literal["heartbeat", "drain", "offline"]
-) -> SessionAnswer:
+async def heartbeat(service: Service, caller: Caller, message: Heartbeat) -> SessionAnswer:
+    """Extend a session, together with others. StillLocked when it stayed locked for a second."""
+    row = await service.lanes.heartbeats.submit(caller, keys=(caller.session,), content=caller)
+    check(row)
+    return _answer(service, row)
+
+
+async def touch(service: Service, caller: Caller, name: Literal["drain", "offline"]) -> SessionAnswer:
     """Extend a session, and make the transition of that name."""
     row = await service.row(call.touch_session(name, caller))
     if name == "offline":
         service.work_returned()
+    return _answer(service, row)
+
+
+def _answer(service: Service, row: SessionRow) -> SessionAnswer:
     return SessionAnswer(
         generation=row["generation"],
         version=row["version"],

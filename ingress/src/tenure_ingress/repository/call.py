@@ -17,7 +17,9 @@ from tenure_ingress.repository.row import (
     AttestationRow,
     DeclineRow,
     HeldLeaseRow,
+    Judged,
     OfferRow,
+    RecordedRow,
     RegisterRow,
     SessionRow,
 )
@@ -51,7 +53,7 @@ def register(token: Token, session: UUID, message: Register) -> Rows[RegisterRow
 
 
 def touch_session(name: str, caller: Caller) -> Rows[SessionRow]:
-    """`heartbeat`, `drain` or `offline`. One row: the session, or why not."""
+    """`drain` or `offline`. One row: the session, or why not."""
     return _call(name, *caller.columns)
 
 
@@ -100,6 +102,16 @@ def attest(
 def held_leases(caller: Caller) -> Rows[HeldLeaseRow]:
     """Row 0 carries the refusal; one further row per lease."""
     return _call("held_leases", *caller.columns)
+
+
+def authenticate(token: Token) -> Rows[Judged]:
+    """One row: whether the credential is refused."""
+    return _call("authenticate", token.id, token.secret_digest)
+
+
+def record_refusals(process: UUID, report: str) -> Rows[RecordedRow]:
+    """One row: whether the report, a JSON object of at most 4 KiB, is in the audit now."""
+    return _call("record_refusals", process, report)
 
 
 def answers() -> Rows[AnswersRow]:

@@ -22,6 +22,12 @@ class Judged(TypedDict):
     refusal: str | None
 
 
+class RecordedRow(TypedDict):
+    """Whether a report went into the audit."""
+
+    recorded: bool
+
+
 class RegisterRow(Judged):
     """A session, and whom it replaced."""
 
@@ -37,7 +43,7 @@ class RegisterRow(Judged):
 
 
 class SessionRow(Judged):
-    """A session after heartbeat, drain or offline."""
+    """A session after drain or offline."""
 
     generation: int
     version: int
@@ -101,6 +107,10 @@ class Lockable(Judged):
     ord: int
     locked: bool
     server_time: datetime
+
+
+class HeartbeatRow(SessionRow, Lockable):
+    """A session that was extended."""
 
 
 class ActivationRow(Lockable, StopColumns):
