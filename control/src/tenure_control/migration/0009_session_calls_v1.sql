@@ -30,7 +30,7 @@ BEGIN
                s.drain_requested_at IS NOT NULL AS drain_requested,
                CASE WHEN i.worker IS NULL THEN 'credential_refused'
                     WHEN s.session IS NULL THEN 'session_fenced' END AS refusal,
-               s.session <> ALL (ours) AS locked
+               s.session IS NOT NULL AND s.session <> ALL (ours) AS locked
         FROM unnest(p_sessions, workers, p_generations) WITH ORDINALITY AS i (session, worker, generation, position)
         LEFT JOIN tenure.worker_sessions s
                ON s.session = i.session AND s.worker = i.worker AND s.generation = i.generation
@@ -43,7 +43,7 @@ BEGIN
         WHERE s.session = j.session AND NOT j.locked
         RETURNING s.session, s.expires_at
     )
-    SELECT j.position, coalesce(j.locked, false), j.refusal, j.generation, j.version, j.status,
+    SELECT j.position, j.locked, j.refusal, j.generation, j.version, j.status,
            coalesce(e.expires_at, j.expires_at), CASE WHEN j.refusal IS NULL THEN j.drain_requested END, server_time
     FROM judged j LEFT JOIN extended e ON e.session = j.session
     ORDER BY j.position;
