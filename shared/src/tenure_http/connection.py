@@ -5,6 +5,10 @@
 A phase in which we wait for the peer has a deadline, kept as a number that the sweeper compares; the scope is
 one for the whole connection. HANDLING has no deadline here: handlers know theirs.
 
+A handler that waits for something outside says so (`Request.waiting`). Only then the peer is watched: when
+it goes away nobody needs the answer, and the handler is cancelled. A handler that works is never cut by its
+peer.
+
 A request that arrives together with its successor is answered with `Connection: close`, and the successor is
 never looked at: one request at a time, and no doubt about which answer belongs to what.
 """
@@ -13,6 +17,8 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from enum import Enum, auto
 
 import trio
@@ -27,6 +33,7 @@ from tenure_http.problem import problem
 from tenure_http.route import Admit, Match, Route
 from tenure_http.traffic import Traffic
 from tenure_http.transport import RECEIVE_BYTES, Transport
+from tenure_http.watch import PeerWatch
 
 
 class Phase(Enum):
@@ -62,6 +69,7 @@ class Connection:
         self.serving: Route | None = None
         self._close_after = now + limits.age_s * spread
         self._started = now
+        self._surplus = False
         self._scope = trio.CancelScope()
         self._traffic = traffic
         self._limits = limits
@@ -101,6 +109,10 @@ class Connection:
         if self.phase is Phase.IDLE:
             self._scope.cancel()
 
+    def retire(self) -> None:
+        """The next answer is the last."""
+        self._close_after = -math.inf
+
     async def _converse(self) -> After:
         await self._transport.shake_hands()
         after = After.KEEP
@@ -138,8 +150,10 @@ class Connection:
             body = await self._read_body(parser, match.route.body_bytes)
         except Refusal as refusal:
             return await self._refuse(refusal, head)
-        response = await self._handle(match, Request(head, match.route.name, match.parameters, body))
-        return await self._answer(response, head, After.LINGER if parser.has_tail else After.KEEP)
+        request = Request(head, match.route.name, match.parameters, body, self._wait)
+        response = await self._handle(match, request)
+        has_more = self._surplus or parser.has_tail
+        return await self._answer(response, head, After.LINGER if has_more else After.KEEP)
 
     async def _read_head(self, parser: RequestParser) -> Head | None:
         data = await self._receive()
@@ -193,6 +207,20 @@ class Connection:
             self._observer.request_failed(request.head, self.label, error)
             self._observer.request_refused("internal_error", self.label)
             return problem(Refusal("internal_error"), request.id)
+
+    @asynccontextmanager
+    async def _wait(self) -> AsyncIterator[None]:
+        route, watch = self.serving, PeerWatch(self._transport, self._scope.cancel)
+        assert route is not None
+        self._traffic.rest(route)
+        try:
+            async with watch:
+                yield
+        finally:
+            self._traffic.resume(route)
+            self._surplus |= watch.surplus_bytes > 0
+        if watch.is_gone:
+            await trio.lowlevel.checkpoint()  # It left as the wait ended: nothing is begun for nobody.
 
     async def _refuse(self, refusal: Refusal, head: Head | None, *, intact: bool = False) -> After:
         self._observer.request_refused(refusal.code, self.label)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -77,12 +78,16 @@ class Head:
 
 @dataclass(slots=True, eq=False)
 class Request:
-    """One request with its whole body. `route` is the name of its route, `parameters` those of the path."""
+    """One request with its whole body. `route` is the name of its route, `parameters` those of the path.
+
+    `wait` is what its connection does while the request waits; without one there is nothing to do.
+    """
 
     head: Head
     route: str
     parameters: Mapping[str, str]
     body: bytes = field(repr=False)
+    wait: Callable[[], AbstractAsyncContextManager[None]] = field(default=nullcontext, repr=False)
 
     @property
     def id(self) -> str:
@@ -116,6 +121,17 @@ class Request:
     def header(self, name: str) -> str | None:
         """The value of the header `name` (any case), or None."""
         return self.head.header(name)
+
+    def waiting(self) -> AbstractAsyncContextManager[None]:
+        """`async with request.waiting():` around a wait for something outside, which may be long.
+
+        For the block the request is not in flight: what waits is bounded by the bound of connections alone.
+        A drain waits for it as for any other. When the peer goes away, the handler is cancelled at once,
+        nothing is answered and the connection is closed. A peer that closes only its own half has gone, too:
+        the two look alike. When the peer sends more, that is dropped and the answer says `Connection: close`.
+        One block at a time. Entering does not wait, leaving waits for one turn of the scheduler.
+        """
+        return self.wait()
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,24 @@ class Service:
 
     @property
     def in_flight(self) -> int:
-        """Counted requests past their header that are not answered yet."""
+        """Counted requests past their header that are not answered yet and do not wait."""
         return self._traffic.in_flight
 
+    @property
+    def waiting(self) -> int:
+        """Counted requests that wait for something outside."""
+        return self._traffic.waiting
+
+    def retire_connections(self) -> None:
+        """Every connection of now answers its current or next request with `Connection: close`.
+
+        None is cut: an idle one answers one more request, or is closed when its idle time is over.
+        """
+        for connection in self._connections:
+            connection.retire()
+
     async def drain(self, budget_s: float) -> Drained:
-        """Waits for the requests in flight, at most `budget_s`, while the listeners stay open.
+        """Waits for the requests in flight or waiting, at most `budget_s`, while the listeners stay open.
 
         From now on every answer says `Connection: close` and an idle connection is closed. New requests are
         still given to `admit`, which is the place to refuse them. A second drain waits on its own; cancelling

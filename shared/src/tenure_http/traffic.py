@@ -1,4 +1,4 @@
-"""What all connections of a server share: its limits, the requests in flight, and whether it is ending."""
+"""What all connections of a server share: its limits, the requests it has, and whether it is ending."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from tenure_http.route import Route
 
 
 class Traffic:
-    """Counts requests in flight: past their header, answer not yet written."""
+    """Counts requests past their header whose answer is not written: in flight, or waiting.
+
+    The bound is on what is in flight, which costs time and memory. What waits costs its connection, and has
+    the bound of connections.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self.in_flight = 0
+        self.waiting = 0
         self.draining = False
-        self._waiting = trio.lowlevel.ParkingLot()
+        self._quiet = trio.lowlevel.ParkingLot()
 
     def check_room(self, route: Route) -> None:
         """Whether one more request of `route` may enter.
@@ -34,10 +39,20 @@ class Traffic:
     def leave(self, route: Route) -> None:
         """It is not any more."""
         self.in_flight -= route.counted
-        if not self.in_flight:
-            self._waiting.unpark_all()
+        if not self.in_flight and not self.waiting:
+            self._quiet.unpark_all()
+
+    def rest(self, route: Route) -> None:
+        """One request in flight waits from here on."""
+        self.in_flight -= route.counted
+        self.waiting += route.counted
+
+    def resume(self, route: Route) -> None:
+        """It goes on. It was let in before, so that the bound may be exceeded for a while."""
+        self.waiting -= route.counted
+        self.in_flight += route.counted
 
     async def wait_until_quiet(self) -> None:
-        """Returns at a moment when no counted request is in flight."""
-        while self.in_flight:
-            await self._waiting.park()
+        """Returns at a moment when no counted request is in flight or waits."""
+        while self.in_flight or self.waiting:
+            await self._quiet.park()
