@@ -1,4 +1,7 @@
-"""Exchange: one request with any mix of calls of one session, each answered on its own."""
+"""Exchange: one request with any mix of calls of one session, each answered on its own.
+
+Items stay raw in the message, so that a malformed one is refused alone: `read_items` reads them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ from tenure_contracts.wire.supply import Logs, LogsBody
 
 
 class Exchange(Report, frozen=True, kw_only=True):
-    """Items stay raw, so that a malformed one is refused alone: read them with `read_items`."""
+    """Make many calls at once; of those about one attempt each sees what the one before it did.
+
+    An item is the body of its call, without `generation` and with `call`. A malformed one is refused alone.
+    """
 
     request_id: UUID | None = None
     generation: Generation

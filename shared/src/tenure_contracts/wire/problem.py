@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final
 
 from msgspec import UNSET, UnsetType
 
 from tenure_contracts.error import Disposition, Refusal
 from tenure_contracts.wire.codec import Answer
+
+MEMBERS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "attestation_conflict": ("last_sequence",),
+        "method_not_allowed": ("allow",),
+        "session_conflict": ("session_age_s", "seen_age_s"),
+        "invalid_definition": ("problems",),
+    }
+)
+"""The members that a code has beside those of all."""
 
 
 class Problem(Answer, frozen=True, kw_only=True):
@@ -21,6 +33,9 @@ class Problem(Answer, frozen=True, kw_only=True):
     disposition: Disposition
     request_id: str | None = None
     last_sequence: int | UnsetType = UNSET
+    allow: list[str] | UnsetType = UNSET
+    session_age_s: float | UnsetType = UNSET
+    seen_age_s: float | UnsetType = UNSET
     problems: list[dict[str, Any]] | UnsetType = UNSET
 
 
