@@ -7,6 +7,7 @@ import trio
 
 from tenure.command import check as checking
 from tenure.exit import Stop
+from tenure_ingress import openapi as document
 from tenure_ingress.__main__ import main
 from tenure_ingress.settings import PREFIX, read_settings
 from tenure_postgres.readiness import Finding, check_readiness
@@ -45,6 +46,17 @@ def check() -> None:
         raise Stop(str(error), ExitCode.CONFIGURATION) from error
     findings = trio.run(_find, settings.database_url)
     checking.conclude(checking.settings_rows(settings, PREFIX, environ), findings)
+
+
+@command.command()
+def openapi() -> None:
+    """Print the OpenAPI 3.1 document of the worker protocol. It needs neither settings nor a database.
+
+    \b
+    Example:
+      tenure ingress openapi > worker-protocol.json
+    """
+    click.echo(document.text(), nl=False)
 
 
 async def _find(address: str) -> tuple[Finding, ...]:
