@@ -20,10 +20,14 @@ from tenure_http import serve as serve_http
 from tenure_http.probe import Readiness, probe_routes
 from tenure_http.route import Router
 from tenure_http.tls import TlsError
+from tenure_ingress.budget import FailureBudget
+from tenure_ingress.credential import Guard
 from tenure_ingress.database import find_faults, watch
 from tenure_ingress.lanes import open_lanes
 from tenure_ingress.metrics import Metrics
+from tenure_ingress.operation import audit
 from tenure_ingress.operation.service import Service
+from tenure_ingress.refusal import Refusals
 from tenure_ingress.route import admission
 from tenure_ingress.settings import Settings
 from tenure_postgres.database import Database
@@ -137,7 +141,10 @@ async def _with_database(
             service = Service(
                 settings, lanes, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
             )
-            admit = admission(service, outer.readiness)
+            refusals = Refusals()
+            await background.start(audit.audit, refusals, lanes.database)
+            budget = FailureBudget(per_peer=settings.failures_per_peer, in_all=settings.failures)
+            admit = admission(service, outer.readiness, Guard(budget, refusals))
             http = await background.start(
                 partial(serve_http, outer.workers.listeners, admit, observer=outer.metrics)
             )
@@ -148,6 +155,7 @@ async def _with_database(
     return code
 
 
+            await audit.flush(refusals, lanes.database)
 async def _serve_until(
     stop: trio.Event,
     settings: Settings,

@@ -1,7 +1,8 @@
 """The routes of the worker protocol, and the one order of checks before an operation.
 
-Every call is checked in the same order: request line, route, presence of a credential (before the body),
-body, shape, and then everything else inside the database call (credential, session, lease, state).
+Every call is checked in the same order: request line, route, the budget of failed authentications and the
+form of the token (before the body), body, shape, and then everything else inside the database call
+(credential, session, lease, state).
 """
 
 from __future__ import annotations
@@ -15,25 +16,25 @@ from tenure_contracts.wire.codec import decode, encode
 from tenure_http import Admit, Head, Match, Request, Response, Route, Router
 from tenure_http.probe import Readiness
 from tenure_ingress.call import CALLS, Call, Operation
-from tenure_ingress.credential import check_present, read_token
+from tenure_ingress.credential import Guard, read_token
 from tenure_ingress.operation.service import Service
 from tenure_process.shield import refusals
 
 
-def admission(service: Service, readiness: Readiness) -> Admit:
-    """What decides about a request before its body: the process's state, the route, a credential at all."""
-    router = Router(_route(service, call) for call in CALLS)
+def admission(service: Service, readiness: Readiness, guard: Guard) -> Admit:
+    """What decides about a request before its body: the process's state, the route, the guard."""
+    router = Router(_route(service, guard, call) for call in CALLS)
 
     def admit(head: Head) -> Match:
         readiness.check()
         match = router(head)
-        check_present(head)
+        guard.admit(head)
         return match
 
     return admit
 
 
-def _route(service: Service, call: Call[Any, Any]) -> Route:
+def _route(service: Service, guard: Guard, call: Call[Any, Any]) -> Route:
     if call.operation is None:
         return Route(call.name, "POST", call.path, _not_available, call.body_bytes)
     operation: Operation[Any, Any] = call.operation
@@ -42,8 +43,9 @@ def _route(service: Service, call: Call[Any, Any]) -> Route:
         body = decode(request.body, call.message)
         if body.request_id is not None:  # an exchange need not have one, its items do
             request.adopt_id(str(body.request_id))
-        with refusals():
-            answer = await operation(service, read_token(request.head), _session(request), body)
+        token = read_token(request.head)
+        with guard.outcome(request.head, token), refusals():
+            answer = await operation(service, token, _session(request), body)
         return Response(200, encode(answer))
 
     return Route(call.name, "POST", call.path, handle, call.body_bytes)

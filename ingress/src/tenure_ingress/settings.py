@@ -53,6 +53,14 @@ class Settings:
 
     debug: bool = False
     """`DEBUG`: log every request, in one line without its content."""
+    failures_per_peer: int = 30
+    """`FAILURES_PER_PEER`: failed authentications a minute of one address
+    (IPv6: of one /64) before it is refused unheard. Behind a proxy or a load balancer that hides addresses
+    everybody is one peer: give as many as `FAILURES`."""
+
+    failures: int = 600
+    """`FAILURES`: failed authentications a minute of all peers together, in this process."""
+
 
     insecure_plaintext: bool = False
     """`INSECURE_PLAINTEXT`: serve plain HTTP beyond loopback, because something in front speaks TLS."""
@@ -86,6 +94,10 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def _contradictions(settings: Settings) -> Iterator[str]:
+        failures_per_peer=reader.count(
+            "TENURE_INGRESS_FAILURES_PER_PEER", Settings.failures_per_peer, 1, 1_000_000
+        ),
+        failures=reader.count("TENURE_INGRESS_FAILURES", Settings.failures, 1, 1_000_000),
     if not 1 <= settings.lease_s <= 3600:
         yield f"{PREFIX}LEASE must be from 1s to 1h, not {settings.lease_s:g} s"
     if settings.renew_s > settings.lease_s / 3:

@@ -21,8 +21,10 @@ from tenure_contracts.wire.exchange import Call, Exchange, Exchanged, ExchangedI
 from tenure_contracts.wire.lease import Renew, Running, StartFailure, Starting
 from tenure_contracts.wire.offer import Pull
 from tenure_contracts.wire.problem import problem
+from tenure_ingress.credential import proves_caller
 from tenure_ingress.operation import activation, completion, offer, renewal
 from tenure_ingress.operation.service import Service
+from tenure_ingress.repository.call import authenticate
 from tenure_ingress.repository.caller import Caller
 from tenure_process.shield import refusals
 
@@ -41,8 +43,9 @@ OPERATIONS: Final[dict[type[Any], Callable[[Service, Caller, Any], Awaitable[obj
 async def exchange(service: Service, caller: Caller, message: Exchange) -> Exchanged:
     """Answer every item, in the order of the request.
 
-    Refusal `invalid_field` when there are too many leases, and `credential_refused` when the caller is:
-    those concern all items. Cancelled, the calls that are on their way in a lane go on.
+    Refusal `invalid_field` when there are too many leases, and `credential_refused` when the caller is,
+    also when none of its items got so far that it mattered: those concern all items. Cancelled, the calls
+    that are on their way in a lane go on.
     """
     calls = read_items(message)
     verdicts: list[object] = list(calls)
@@ -54,6 +57,8 @@ async def exchange(service: Service, caller: Caller, message: Exchange) -> Excha
     for verdict in verdicts:
         if isinstance(verdict, Refusal) and verdict.code == "credential_refused":
             raise verdict
+    if not any(map(proves_caller, verdicts)):
+        await service.row(authenticate(caller.token))
     return Exchanged(
         items=tuple(_item(raw, verdict) for raw, verdict in zip(message.items, verdicts, strict=True))
     )
