@@ -146,8 +146,8 @@ async def test_a_claim_never_overwrites_a_lease_that_was_just_given(
             pulling = Later(nursery, second.pull)
             await database.wait_until_blocked()
             await first.connection.execute("COMMIT")
-            (summary,) = await pulling.result()
-        assert summary["none_reason"] == "no_work"
+            summary, *offered = await pulling.result()
+        assert (summary["none_reason"], offered) == ("no_work", [])
         lease = seed.lease(run)
         assert (lease["worker"], lease["generation"]) == ("w1", 1)
 
