@@ -1,4 +1,4 @@
-"""The tests of the database's traps can fail: each is run once more with a statement that falls into its trap.
+"""The tests of the database's traps can fail: each meets a statement that falls into its trap.
 
 A statement that waited for a lock has read everything beside the locked row before the wait. Each trap below
 was met on the way; the naive statement is the product's own function with that one care taken out of it.
