@@ -149,13 +149,13 @@ async def _with_database(
                 partial(serve_http, outer.workers.listeners, admit, observer=outer.metrics)
             )
             code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
+            await audit.flush(refusals, lanes.database)
             background.cancel_scope.cancel()
         log.info("lanes_flushed")
     log.info("pool_closed")
     return code
 
 
-            await audit.flush(refusals, lanes.database)
 async def _serve_until(
     stop: trio.Event,
     settings: Settings,
