@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := shared/src control/src ingress/src tests
+SOURCES := shared/src control/src ingress/src tests bench
 
 # What lint leaves out of flake8-async: ASYNC114 wants every startable function listed by name; ASYNC124
 # wants a handler to be sync where it happens not to wait; ASYNC127 wants another HTTP client; ASYNC128
@@ -37,6 +37,14 @@ test: environment  ## run the test suite; make test ARGS="tests/http -x" narrows
 .PHONY: check
 check: lint types layers  ## everything: lint, types, layers, and the tests that wait for real minutes too
 	$(BIN)/python -m pytest -m "slow or not slow" $(ARGS)
+
+.PHONY: bench
+bench: environment  ## measure what is promised about speed: ratios with references of the same run
+	$(BIN)/python -m bench $(ARGS)
+
+.PHONY: bench-quick
+bench-quick: environment  ## the same, smaller, in under a minute
+	$(BIN)/python -m bench --quick $(ARGS)
 
 .PHONY: lint
 lint: environment  ## rules and format of Python and YAML
