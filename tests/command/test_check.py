@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from tenure.command.check import settings_rows, without_password
 from tenure_control.settings import PREFIX, read_settings
+from tenure_process.source import gather
 from tests.harness import ScratchDatabase
 from tests.harness.blocking import BlockingConnection
 
@@ -36,13 +38,14 @@ def addresses(database: ScratchDatabase) -> dict[str, str]:
     }
 
 
-def test_settings_are_shown_by_the_names_they_are_given_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ENVIRONMENT:
-        monkeypatch.setenv(name, ENVIRONMENT[name])
-    monkeypatch.delenv("TENURE_OPERATOR_DATABASE_URL")
-    rows = settings_rows(read_settings(ENVIRONMENT), PREFIX, ENVIRONMENT)
+def test_settings_are_shown_by_the_names_they_are_given_by() -> None:
+    file = {"TENURE_OPERATOR_DATABASE_URL": ENVIRONMENT["TENURE_OPERATOR_DATABASE_URL"]}
+    environ = {name: text for name, text in ENVIRONMENT.items() if name not in file}
+    given = gather(environ, {"TENURE_CONTROL_STATEMENTS": "0"}, {".tenure/env": file})
+    rows = settings_rows(read_settings(given), PREFIX, given)
     shown = {row["setting"]: (row["value"], row["from"]) for row in rows}
     assert shown["TENURE_CONTROL_INTERVAL"] == ("1.5 s", "environment")
+    assert shown["TENURE_CONTROL_STATEMENTS"] == ("0", "flag")
     assert shown["TENURE_CONTROL_LISTEN"] == ("127.0.0.1:7400", "default")
     assert shown["TENURE_CONTROL_TLS"] == ("-", "default")
     assert shown["TENURE_CONTROL_INSECURE_PLAINTEXT"] == ("no", "default")
@@ -96,3 +99,29 @@ def test_a_read_only_server_is_told_once(database: ScratchDatabase) -> None:
         code, said = tenure("control", verb, **addresses(database))
         assert code == 78
         assert said.count("the server is read-only: give the address of the writable primary") == 1
+
+
+def test_flags_environment_and_file_are_told_apart(database: ScratchDatabase, tmp_path: Path) -> None:
+    file = tmp_path / "tenure.toml"
+    file.write_text('[ingress]\nlease = "1m"\nprocesses = 3\n[ingress.limit]\nheaders = 32\n')
+    file.chmod(0o600)
+    code, said = tenure(
+        *("ingress", "check", "--processes", "2", "--settings", str(file)),
+        TENURE_INGRESS_DATABASE_URL=database.dsn("tenure_ingress"),
+    )
+    assert code == 0, said
+    rows = {line.split()[0]: line.split()[1:] for line in said.splitlines() if line.startswith("TENURE_")}
+    assert rows["TENURE_INGRESS_PROCESSES"] == ["2", "flag"]
+    assert rows["TENURE_INGRESS_DATABASE_URL"][-1] == "environment"
+    assert rows["TENURE_INGRESS_LEASE"] == ["60", "s", str(file)]
+    assert rows["TENURE_INGRESS_LIMIT_HEADERS"] == ["32", str(file)]
+    assert rows["TENURE_INGRESS_LIMIT_IDLE_TIME"] == ["75", "s", "default"]
+
+
+@pytest.mark.parametrize("verb", ["check", "serve"])
+def test_a_file_that_cannot_be_used_is_78(verb: str, tmp_path: Path) -> None:
+    file = tmp_path / "tenure.toml"
+    file.write_text("[ingres]\n")
+    code, said = tenure("ingress", verb, "--settings", str(file))
+    assert code == 78
+    assert "ingres is none of its tables" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tenure_http import Limits
 from tenure_ingress.settings import Settings, read_settings
 from tenure_process.address import Address
 from tenure_process.settings import SettingsError
@@ -27,6 +28,9 @@ def test_values_have_units() -> None:
     assert str(settings.listen) == "[::1]:80"
     assert (settings.lease_s, settings.renew_s, settings.heartbeat_s) == (90, 0.5, 20)
     assert settings.statements == 0
+    limited = read(PROCESSES="4", LIMIT_HEADER_TIME="3s", LIMIT_CONNECTIONS="500")
+    assert limited.processes == 4
+    assert limited.limits == Limits(header_time_s=3, connections=500)
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,9 @@ def test_values_have_units() -> None:
         ("STATEMENTS", "-1", "must be a whole number"),
         ("DEBUG", "true", "must be yes or no"),
         ("TLS_KEY", "/key.pem", "belong together"),
+        ("PROCESSES", "0", "from 1 to 64"),
+        ("LIMIT_HEADERS", "7", "from 8 to 1000"),
+        ("LIMIT_HEADER", "8", "TENURE_INGRESS_LIMIT_HEADER is not a setting"),
         ("LAESE", "30s", "TENURE_INGRESS_LAESE is not a setting"),
     ],
 )

@@ -1,20 +1,24 @@
-"""`python -m tenure_control`: the process, with signals and exit code. Settings come from the environment."""
+"""`python -m tenure_control`: the process, with signals and exit code."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
-from functools import partial
+from types import MappingProxyType
 
 from tenure_control.app import serve
 from tenure_control.settings import read_settings
 from tenure_process.main import run
+from tenure_process.source import gather
 
 
-def main(environ: Mapping[str, str] = os.environ) -> int:
-    """Serve until SIGTERM or SIGINT; returns the exit code of the process."""
-    return run("tenure.control", partial(read_settings, environ), serve)
+def main(environ: Mapping[str, str] = os.environ, flags: Mapping[str, str] = MappingProxyType({})) -> int:
+    """Serve until SIGTERM or SIGINT; returns the exit code of the process.
+
+    `flags` are settings by their names in the environment, and win over it.
+    """
+    return run("tenure.control", lambda: read_settings(gather(environ, flags)), serve)
 
 
 if __name__ == "__main__":

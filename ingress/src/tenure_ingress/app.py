@@ -146,7 +146,13 @@ async def _with_database(
             budget = FailureBudget(per_peer=settings.failures_per_peer, in_all=settings.failures)
             admit = admission(service, outer.readiness, Guard(budget, refusals))
             http = await background.start(
-                partial(serve_http, outer.workers.listeners, admit, observer=outer.metrics)
+                partial(
+                    serve_http,
+                    outer.workers.listeners,
+                    admit,
+                    limits=settings.limits,
+                    observer=outer.metrics,
+                )
             )
             code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
             await audit.flush(refusals, lanes.database)

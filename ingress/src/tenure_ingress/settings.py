@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tenure_contracts import bounds
+from tenure_http import Limits
 from tenure_http.tls import TlsMaterial
 from tenure_process.address import Address
+from tenure_process.limits import read_limits
 from tenure_process.settings import Reader
 
 PREFIX: Final = "TENURE_INGRESS_"
 
 OTHERS: Final = ("TENURE_INGRESS_URL",)
 """Where workers and the command line find the ingress; often in the same environment."""
+
+PROCESSES_MAX: Final = 64
+"""Each has connections to the database of its own, and more processes than processors serve nobody."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +53,6 @@ class Settings:
     statements: int = 128
     """`STATEMENTS`: prepared statements per connection; 0 behind a pooler in transaction mode."""
 
-    tls: TlsMaterial | None = None
-    """`TLS_CERTIFICATE`, `TLS_KEY`, `TLS_CLIENT_CA`: PEM files."""
-
-    debug: bool = False
-    """`DEBUG`: log every request, in one line without its content."""
     failures_per_peer: int = 30
     """`FAILURES_PER_PEER`: failed authentications a minute of one address
     (IPv6: of one /64) before it is refused unheard. Behind a proxy or a load balancer that hides addresses
@@ -61,6 +61,17 @@ class Settings:
     failures: int = 600
     """`FAILURES`: failed authentications a minute of all peers together, in this process."""
 
+    tls: TlsMaterial | None = None
+    """`TLS_CERTIFICATE`, `TLS_KEY`, `TLS_CLIENT_CA`: PEM files."""
+
+    processes: int = 1
+    """`PROCESSES`: how many processes serve the same address; more than one are watched by a parent."""
+
+    limits: Limits = field(default_factory=Limits)
+    """`LIMIT_…`: what the HTTP server grants to its peers."""
+
+    debug: bool = False
+    """`DEBUG`: log every request, in one line without its content."""
 
     insecure_plaintext: bool = False
     """`INSECURE_PLAINTEXT`: serve plain HTTP beyond loopback, because something in front speaks TLS."""
@@ -83,7 +94,13 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         drain_budget_s=reader.seconds("TENURE_INGRESS_DRAIN_BUDGET", Settings.drain_budget_s),
         start_budget_s=reader.seconds("TENURE_INGRESS_START_BUDGET", Settings.start_budget_s),
         statements=reader.count("TENURE_INGRESS_STATEMENTS", Settings.statements, 0, 10_000),
+        failures_per_peer=reader.count(
+            "TENURE_INGRESS_FAILURES_PER_PEER", Settings.failures_per_peer, 1, 1_000_000
+        ),
+        failures=reader.count("TENURE_INGRESS_FAILURES", Settings.failures, 1, 1_000_000),
         tls=tls,
+        processes=reader.count("TENURE_INGRESS_PROCESSES", Settings.processes, 1, PROCESSES_MAX),
+        limits=read_limits(reader, PREFIX),
         debug=reader.yes("TENURE_INGRESS_DEBUG"),
         insecure_plaintext=reader.plaintext(listen, tls),
     )
@@ -94,10 +111,6 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def _contradictions(settings: Settings) -> Iterator[str]:
-        failures_per_peer=reader.count(
-            "TENURE_INGRESS_FAILURES_PER_PEER", Settings.failures_per_peer, 1, 1_000_000
-        ),
-        failures=reader.count("TENURE_INGRESS_FAILURES", Settings.failures, 1, 1_000_000),
     if not 1 <= settings.lease_s <= 3600:
         yield f"{PREFIX}LEASE must be from 1s to 1h, not {settings.lease_s:g} s"
     if settings.renew_s > settings.lease_s / 3:

@@ -1,7 +1,8 @@
-"""Settings out of the environment: read name by name, and everything that is wrong is said at once."""
+"""Settings by their names in the environment, read one by one; everything that is wrong is said at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -50,14 +51,29 @@ class Reader:
             return default
         return Address(host.strip("[]"), int(port))
 
-    def seconds(self, name: str, default: float) -> float:
-        """A duration such as `90s`, in seconds."""
+    def seconds(self, name: str, default: float, low: float = 0.0, high: float = math.inf) -> float:
+        """A duration such as `90s`, in seconds, from `low` to `high`, both included."""
         value = self.text(name)
         try:
-            return default if value is None else parse_duration(value) / 1e6
+            found = default if value is None else parse_duration(value) / 1e6
         except DurationError as error:
             self.fault(f"{name}: {error}")
             return default
+        if value is not None and not low <= found <= high:
+            self.fault(f"{name} must be from {low:g}s to {high:g}s, not {value!r}")
+            return default
+        return found
+
+    def share(self, name: str, default: float, low: float, high: float) -> float:
+        """A share such as `10%`, of whole per cents, as a number from `low` to `high`, both included."""
+        value = self.text(name)
+        if value is None:
+            return default
+        least, most = round(low * 100), round(high * 100)
+        if not value.endswith("%") or not _is_number(value[:-1], least, most):
+            self.fault(f"{name} must be from {least}% to {most}%, not {value!r}")
+            return default
+        return int(value[:-1]) / 100
 
     def count(self, name: str, default: int, low: int, high: int) -> int:
         """A whole number from `low` to `high`, both included."""

@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from tenure import output, where
 from tenure.exit import Stop
 from tenure_contracts.privilege import Role
+from tenure_http import Limits
 from tenure_postgres.database import Database, open_database
 from tenure_postgres.readiness import Finding
 from tenure_process.exit import ExitCode
+from tenure_process.limits import limit_name
+from tenure_process.settings import SettingsError
+from tenure_process.source import Sources, gather
 
 _PASSWORD = re.compile(r"(?<=://)([^:/@]*):[^@]*(?=@)")
 _QUERY_PASSWORD = re.compile(r"([?&]password=)[^&]*")
@@ -30,28 +34,43 @@ async def opened(addresses: Mapping[Role, str]) -> AsyncIterator[dict[Role, Data
         }
 
 
-def environment() -> dict[str, str]:
-    """What a check looks at: the environment, and for what is not there the stack of this folder."""
-    return {**where.from_file(), **os.environ}
+def sources(flags: Mapping[str, str]) -> Sources:
+    """What a check looks at: what a process would, and for what is not there the stack of this folder.
+
+    Raises Stop (78) when a file of settings cannot be used.
+    """
+    try:
+        return gather(os.environ, flags, {str(where.ENV_FILE): where.from_file()})
+    except SettingsError as error:
+        raise Stop(str(error), ExitCode.CONFIGURATION) from error
 
 
-def settings_rows(settings: Any, prefix: str, environ: Mapping[str, str]) -> list[dict[str, str]]:
+def settings_rows(settings: Any, prefix: str, given: Sources) -> list[dict[str, str]]:
     """Each setting by its name in the environment, its value and where that came from, without passwords."""
-    return [_setting(settings, field.name, prefix, environ) for field in dataclasses.fields(settings)]
+    return [
+        row for field in dataclasses.fields(settings) for row in _rows(settings, field.name, prefix, given)
+    ]
 
 
-def _setting(settings: Any, name: str, prefix: str, environ: Mapping[str, str]) -> dict[str, str]:
-    seconds = name.endswith("_s")
+def _rows(settings: Any, name: str, prefix: str, given: Sources) -> Iterator[dict[str, str]]:
+    value = getattr(settings, name)
+    if not isinstance(value, Limits):
+        yield _row(name, value, prefix, given)
+        return
+    for field in dataclasses.fields(value):
+        yield _row(limit_name(field.name), getattr(value, field.name), prefix, given, field.name)
+
+
+def _row(name: str, value: object, prefix: str, given: Sources, unit: str = "") -> dict[str, str]:
+    seconds = (unit or name).endswith("_s")
     word = name.removesuffix("_s").upper()
     # One address that two processes share has no process in its name.
-    full = f"TENURE_{word}" if f"TENURE_{word}" in environ else f"{prefix}{word}"
-    value = getattr(settings, name)
-    given = [each for each in environ if each == full or each.startswith(f"{full}_")]
-    from_file = given and not any(each in os.environ for each in given)
+    full = f"TENURE_{word}" if f"TENURE_{word}" in given else f"{prefix}{word}"
+    origin = next((given.origin(each) for each in given if each == full or each.startswith(f"{full}_")), None)
     return {
         "setting": full,
         "value": f"{value:g} s" if seconds else without_password(output.cell(_plain(value))),
-        "from": str(where.ENV_FILE) if from_file else "environment" if given else "default",
+        "from": origin or "default",
     }
 
 

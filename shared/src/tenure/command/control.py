@@ -10,6 +10,7 @@ import trio
 
 from tenure import output
 from tenure.command import check as checking
+from tenure.command import option
 from tenure.exit import Stop
 from tenure.where import find
 from tenure_contracts.privilege import Role
@@ -33,32 +34,36 @@ ANSWER_S = 60.0
 
 @click.group()
 def command() -> None:
-    """The process that decides, and its database. Settings come from TENURE_CONTROL_… in the environment."""
+    """The process that decides, and its database. Settings: flags, TENURE_CONTROL_…, then a TOML file."""
 
 
 @command.command("serve")
-def serve() -> int:
-    """Decide until SIGTERM or SIGINT.
+@option.settings_file
+@option.setting(PREFIX, "LISTEN", "HOST:PORT", "Where operators and probes connect")
+def serve(**flags: str | None) -> int:
+    """Decide until SIGTERM or SIGINT; SIGHUP reads certificates again.
 
     \b
     Example:
       TENURE_CONTROL_DATABASE_URL=postgresql://tenure_control@db/tenure \\
       TENURE_OPERATOR_DATABASE_URL=postgresql://tenure_operator@db/tenure tenure control serve
     """
-    return main()
+    return main(flags=option.given(flags))
 
 
 @command.command("check")
-def check() -> None:
+@option.settings_file
+@option.setting(PREFIX, "LISTEN", "HOST:PORT", "Where operators and probes connect")
+def check(**flags: str | None) -> None:
     """Show the effective settings, and everything that would keep control from starting.
 
     \b
     Example:
       tenure control check
     """
-    environ = checking.environment()
+    sources = checking.sources(option.given(flags))
     try:
-        settings = read_settings(environ)
+        settings = read_settings(sources)
     except SettingsError as error:
         raise Stop(str(error), ExitCode.CONFIGURATION) from error
     addresses: dict[Role, str] = {
@@ -66,7 +71,7 @@ def check() -> None:
         "tenure_operator": settings.operator_database_url,
     }
     findings = trio.run(_find, addresses)
-    checking.conclude(checking.settings_rows(settings, PREFIX, environ), findings)
+    checking.conclude(checking.settings_rows(settings, PREFIX, sources), findings)
 
 
 @command.command("roles")
