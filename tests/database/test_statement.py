@@ -29,6 +29,7 @@ ROWS: dict[str, type[Any]] = {
     "held_leases": row.HeldLeaseRow,
     "authenticate": row.Judged,
     "record_refusals": row.RecordedRow,
+    "dispatchable": row.DispatchableRow,
     "answers": row.AnswersRow,
 }
 
@@ -37,6 +38,7 @@ PYTHON = {
     "jsonb": str,
     "uuid": UUID,
     "int4": int,
+    "int4[]": list,
     "bool": bool,
     "bytea": bytes,
     "timestamptz": datetime,
@@ -48,6 +50,8 @@ def plain(annotation: Any) -> type[Any]:
     if get_origin(annotation) is Literal:
         (found,) = {type(value) for value in get_args(annotation)}
         return found
+    if get_origin(annotation) is list:
+        return list
     if isinstance(annotation, UnionType) or get_args(annotation):
         (found,) = {plain(part) for part in get_args(annotation) if part is not NoneType}
         return found

@@ -168,6 +168,7 @@ FUNCTIONS: Final[Mapping[Role, frozenset[str]]] = MappingProxyType(
                 "ingress_api.claim_offers_v1",
                 "ingress_api.complete_v1",
                 "ingress_api.decline_v1",
+                "ingress_api.dispatchable_v1",
                 "ingress_api.drain_v1",
                 "ingress_api.heartbeat_v1",
                 "ingress_api.held_leases_v1",

@@ -512,10 +512,12 @@ AS $$
     END
 $$;
 
--- The session placement classes that appeared since it last looked, added. The caller holds the session lock.
-CREATE FUNCTION tenure.refresh_classes(p_session uuid) RETURNS integer[]
+-- The placement classes that a session matches, with those added that appeared since it last looked, and the greatest
+-- class that was looked at. The caller holds the session lock.
+CREATE FUNCTION tenure.refresh_classes(p_session uuid, OUT classes integer[], OUT classes_seen integer)
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
+#variable_conflict use_column
 DECLARE
     s tenure.worker_sessions;
     newest integer;
@@ -528,8 +530,10 @@ BEGIN
             WHERE c.class > s.classes_seen AND c.class <= newest
               AND tenure.placement_matches(c.placement, s.labels, s.executors, s.handlers)
             ORDER BY c.class);
+        s.classes_seen := newest;
         UPDATE tenure.worker_sessions x SET classes = s.classes, classes_seen = newest WHERE x.session = p_session;
     END IF;
-    RETURN s.classes;
+    classes := s.classes;
+    classes_seen := s.classes_seen;
 END
 $$;

@@ -175,17 +175,18 @@ AS $$
     SELECT EXISTS (SELECT FROM waiting w WHERE w.class <> ALL (p_classes))
 $$;
 
--- Answers a pull. Row 0 sums up (refusal, or why nothing more came); one further row per answered offer, rebuilt from
--- what is stored, so a repeated pull and a first one are answered alike: unstarted work is the same offer again,
--- started work is `recovered` without permission to spawn, anything else is `settled`. An offer that is not answered
--- stays usable; one that was answered never claims anew.
+-- Answers a pull. Row 0 sums up: the refusal, or why nothing more came, and which placement classes the session matches
+-- among all up to `classes_seen`, so that a pull that waits is woken for those and for newer ones. One further row per
+-- answered offer, rebuilt from what is stored, so a repeated pull and a first one are answered alike: unstarted work is
+-- the same offer again, started work is `recovered` without permission to spawn, anything else is `settled`. An offer
+-- that is not answered stays usable; one that was answered never claims anew.
 CREATE FUNCTION ingress_api.claim_offers_v1(
     p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[],
     p_lease_s double precision)
 RETURNS TABLE (
-    ord integer, refusal text, none_reason text, drain_requested boolean, server_time timestamptz,
-    offer uuid, outcome text, spawn boolean, attempt uuid, run uuid, project text, task text, revision integer,
-    digest bytea, number integer, try integer, step text, priority integer, attempt_status text,
+    ord integer, refusal text, none_reason text, classes integer[], classes_seen integer, drain_requested boolean,
+    server_time timestamptz, offer uuid, outcome text, spawn boolean, attempt uuid, run uuid, project text, task text,
+    revision integer, digest bytea, number integer, try integer, step text, priority integer, attempt_status text,
     deadline_at timestamptz, lease_generation integer, lease_version integer, acquired_at timestamptz,
     expires_at timestamptz, plan text, input text)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -194,7 +195,6 @@ AS $$
 DECLARE
     w text;
     s tenure.worker_sessions;
-    classes integer[];
     fresh integer[];
     room integer;
     asked integer;
@@ -230,7 +230,7 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
-    classes := tenure.refresh_classes(p_session);
+    SELECT k.classes, k.classes_seen INTO classes, classes_seen FROM tenure.refresh_classes(p_session) k;
     IF s.status = 'online' AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
@@ -266,7 +266,7 @@ BEGIN
             ELSE 'settled' END AS outcome
         FROM answered x
     )
-    SELECT j.position, NULL::text, NULL::text, NULL::boolean, server_time,
+    SELECT j.position, NULL::text, NULL::text, NULL::integer[], NULL::integer, NULL::boolean, server_time,
            j.offer, j.outcome, j.outcome = 'offered', a.attempt, r.run, r.project, r.task, r.task_revision,
            r.task_digest, a.number, a.try, a.step, a.priority::integer, a.status, a.deadline_at,
            l.generation, l.version, l.acquired_at, l.expires_at, r.plan, r.input::text

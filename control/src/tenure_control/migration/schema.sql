@@ -118,7 +118,7 @@ ALTER FUNCTION ingress_api.authenticate_v1(p_credential text, p_secret bytea, OU
 -- Name: claim_offers_v1(text, bytea, uuid, integer, uuid[], bytea[], double precision); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
 --
 
-CREATE FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision) RETURNS TABLE(ord integer, refusal text, none_reason text, drain_requested boolean, server_time timestamp with time zone, offer uuid, outcome text, spawn boolean, attempt uuid, run uuid, project text, task text, revision integer, digest bytea, number integer, try integer, step text, priority integer, attempt_status text, deadline_at timestamp with time zone, lease_generation integer, lease_version integer, acquired_at timestamp with time zone, expires_at timestamp with time zone, plan text, input text)
+CREATE FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision) RETURNS TABLE(ord integer, refusal text, none_reason text, classes integer[], classes_seen integer, drain_requested boolean, server_time timestamp with time zone, offer uuid, outcome text, spawn boolean, attempt uuid, run uuid, project text, task text, revision integer, digest bytea, number integer, try integer, step text, priority integer, attempt_status text, deadline_at timestamp with time zone, lease_generation integer, lease_version integer, acquired_at timestamp with time zone, expires_at timestamp with time zone, plan text, input text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -126,7 +126,6 @@ CREATE FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p
 DECLARE
     w text;
     s tenure.worker_sessions;
-    classes integer[];
     fresh integer[];
     room integer;
     asked integer;
@@ -162,7 +161,7 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
-    classes := tenure.refresh_classes(p_session);
+    SELECT k.classes, k.classes_seen INTO classes, classes_seen FROM tenure.refresh_classes(p_session) k;
     IF s.status = 'online' AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
@@ -198,7 +197,7 @@ BEGIN
             ELSE 'settled' END AS outcome
         FROM answered x
     )
-    SELECT j.position, NULL::text, NULL::text, NULL::boolean, server_time,
+    SELECT j.position, NULL::text, NULL::text, NULL::integer[], NULL::integer, NULL::boolean, server_time,
            j.offer, j.outcome, j.outcome = 'offered', a.attempt, r.run, r.project, r.task, r.task_revision,
            r.task_digest, a.number, a.try, a.step, a.priority::integer, a.status, a.deadline_at,
            l.generation, l.version, l.acquired_at, l.expires_at, r.plan, r.input::text
@@ -355,6 +354,33 @@ END
 $$;
 
 ALTER FUNCTION ingress_api.decline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_reason text) OWNER TO tenure_owner;
+
+--
+-- Name: dispatchable_v1(integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+--
+
+CREATE FUNCTION ingress_api.dispatchable_v1(p_limit integer) RETURNS TABLE(class integer, attempts integer)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+#variable_conflict use_column
+DECLARE
+    behind integer := 0;
+BEGIN
+    LOOP
+        SELECT a.class INTO behind FROM tenure.run_attempts a
+        WHERE a.dispatchable AND a.class > behind
+        ORDER BY a.class LIMIT 1;
+        EXIT WHEN behind IS NULL;
+        class := behind;
+        SELECT count(*) INTO attempts FROM (
+            SELECT FROM tenure.run_attempts a WHERE a.dispatchable AND a.class = behind LIMIT p_limit) counted;
+        RETURN NEXT;
+    END LOOP;
+END
+$$;
+
+ALTER FUNCTION ingress_api.dispatchable_v1(p_limit integer) OWNER TO tenure_owner;
 
 --
 -- Name: drain_v1(text, bytea, uuid, integer); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
@@ -1715,10 +1741,11 @@ ALTER FUNCTION tenure.record_late_callback(p_attempt uuid, p_call text, p_conten
 -- Name: refresh_classes(uuid); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
 --
 
-CREATE FUNCTION tenure.refresh_classes(p_session uuid) RETURNS integer[]
+CREATE FUNCTION tenure.refresh_classes(p_session uuid, OUT classes integer[], OUT classes_seen integer) RETURNS record
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+#variable_conflict use_column
 DECLARE
     s tenure.worker_sessions;
     newest integer;
@@ -1731,13 +1758,15 @@ BEGIN
             WHERE c.class > s.classes_seen AND c.class <= newest
               AND tenure.placement_matches(c.placement, s.labels, s.executors, s.handlers)
             ORDER BY c.class);
+        s.classes_seen := newest;
         UPDATE tenure.worker_sessions x SET classes = s.classes, classes_seen = newest WHERE x.session = p_session;
     END IF;
-    RETURN s.classes;
+    classes := s.classes;
+    classes_seen := s.classes_seen;
 END
 $$;
 
-ALTER FUNCTION tenure.refresh_classes(p_session uuid) OWNER TO tenure_owner;
+ALTER FUNCTION tenure.refresh_classes(p_session uuid, OUT classes integer[], OUT classes_seen integer) OWNER TO tenure_owner;
 
 --
 -- Name: refuse_change(); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -3401,6 +3430,13 @@ REVOKE ALL ON FUNCTION ingress_api.decline_v1(p_credential text, p_secret bytea,
 GRANT ALL ON FUNCTION ingress_api.decline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_reason text) TO tenure_ingress;
 
 --
+-- Name: FUNCTION dispatchable_v1(p_limit integer); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION ingress_api.dispatchable_v1(p_limit integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.dispatchable_v1(p_limit integer) TO tenure_ingress;
+
+--
 -- Name: FUNCTION drain_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone); Type: ACL; Schema: ingress_api; Owner: tenure_owner
 --
 
@@ -3749,10 +3785,10 @@ REVOKE ALL ON FUNCTION tenure.record_first_use(p_credential text, p_version inte
 REVOKE ALL ON FUNCTION tenure.record_late_callback(p_attempt uuid, p_call text, p_content bytea, p_worker text, p_payload jsonb, p_now timestamp with time zone) FROM PUBLIC;
 
 --
--- Name: FUNCTION refresh_classes(p_session uuid); Type: ACL; Schema: tenure; Owner: tenure_owner
+-- Name: FUNCTION refresh_classes(p_session uuid, OUT classes integer[], OUT classes_seen integer); Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION tenure.refresh_classes(p_session uuid) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tenure.refresh_classes(p_session uuid, OUT classes integer[], OUT classes_seen integer) FROM PUBLIC;
 
 --
 -- Name: FUNCTION refuse_change(); Type: ACL; Schema: tenure; Owner: tenure_owner

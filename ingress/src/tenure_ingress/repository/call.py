@@ -16,6 +16,7 @@ from tenure_ingress.repository.row import (
     AnswersRow,
     AttestationRow,
     DeclineRow,
+    DispatchableRow,
     HeldLeaseRow,
     Judged,
     OfferRow,
@@ -62,6 +63,11 @@ def claim_offers(caller: Caller, message: Pull, lease_s: float) -> Rows[OfferRow
     offers = [offer.offer for offer in message.offers]
     tokens = [lease_token_digest(offer.token) for offer in message.offers]
     return _call("claim_offers", *caller.columns, offers, tokens, lease_s)
+
+
+def dispatchable(limit: int) -> Rows[DispatchableRow]:
+    """One row per placement class that has work, which is counted no further than `limit`."""
+    return _call("dispatchable", limit)
 
 
 def decline(caller: Caller, message: Decline) -> Rows[DeclineRow]:

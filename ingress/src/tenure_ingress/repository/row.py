@@ -61,6 +61,8 @@ class OfferRow(Judged, _Try):
 
     ord: int
     none_reason: Literal["no_work", "no_match", "at_limit", "draining"] | None
+    classes: list[int]
+    classes_seen: int
     drain_requested: bool
     server_time: datetime
     offer: UUID
@@ -83,6 +85,10 @@ class OfferRow(Judged, _Try):
     expires_at: datetime
     plan: str
     input: str
+
+
+DispatchableRow = TypedDict("DispatchableRow", {"class": int, "attempts": int})
+"""A placement class with work, and how many attempts it has, up to the limit that was asked for."""
 
 
 class DeclineRow(Judged):
