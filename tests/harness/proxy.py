@@ -49,6 +49,7 @@ class FaultProxy:
         self._refusing = False
         self._held: set[Direction] = set()
         self._released = trio.Event()
+        self._holding = trio.Event()
         self._lose_reply_to: str | None = None
         self._lost = trio.Event()
         self._links: set[Link] = set()
@@ -60,6 +61,7 @@ class FaultProxy:
         self._held.clear()
         self._released.set()
         self._released = trio.Event()
+        self._holding = trio.Event()
 
     def delay(self, seconds: float) -> None:
         """Carry each piece later by so much, in either direction."""
@@ -73,14 +75,19 @@ class FaultProxy:
         """Hold this direction only: the requests arrive and the replies do not, or the other way round."""
         self._held.add(held)
 
+    async def wait_held(self) -> None:
+        """Wait until something is held: after `one_way("replies")`, until there is an answer to lose."""
+        await self._holding.wait()
+
     def refuse(self) -> None:
         """Close every new connection at once. The open ones stay."""
         self._refusing = True
 
     def cut(self) -> None:
         """Break every open connection: over TCP with RST."""
-        for link in list(self._links):
+        for link in self._links:
             _break(link)
+        self._links.clear()
 
     def lose_reply(self, statement: str = "COMMIT") -> trio.Event:
         """Let the next PostgreSQL statement that begins so be executed, and break the connection instead of
@@ -129,7 +136,8 @@ class FaultProxy:
             _break(link)
 
     async def _pass(self, link: Link, direction: Direction, data: bytes, target: trio.SocketStream) -> None:
-        while direction in self._held:
+        while direction in self._held and link in self._links:
+            self._holding.set()
             await self._released.wait()
         if self._delay_s:
             await trio.sleep(self._delay_s)
