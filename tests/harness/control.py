@@ -68,9 +68,9 @@ class RunningControl:
             await scheduler.run_once()
         return await scheduler.run_once()
 
-    def signal(self) -> None:
-        """What SIGTERM is to the process."""
-        self._signals.send_nowait(signal.SIGTERM)
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        """What this signal is to the process."""
+        self._signals.send_nowait(number)
 
     async def stop(self) -> ExitCode:
         """Ask it to stop; the exit code."""

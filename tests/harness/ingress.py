@@ -43,7 +43,7 @@ class RunningIngress:
     @property
     def url(self) -> str:
         """Where workers reach it."""
-        return f"http://{self._listening['address']}"
+        return f"http{'s' if self._listening['tls'] else ''}://{self._listening['address']}"
 
     @property
     def probe_url(self) -> str:
@@ -59,9 +59,9 @@ class RunningIngress:
         """The names of the logged events."""
         return [entry["event"] for entry in self.log]
 
-    def signal(self) -> None:
-        """What SIGTERM is to the process."""
-        self._signals.send_nowait(signal.SIGTERM)
+    def signal(self, number: int = signal.SIGTERM) -> None:
+        """What this signal is to the process."""
+        self._signals.send_nowait(number)
 
     async def wait_ended(self) -> int:
         """The exit code, once it has ended."""
@@ -80,6 +80,11 @@ class RunningIngress:
         """GET a path of the probe listener: /livez, /readyz or /metrics."""
         async with httpx.AsyncClient(trust_env=False, base_url=self.probe_url, verify=PLAIN) as client:
             return await client.get(path)
+
+    async def ask_reload(self) -> httpx.Response:
+        """POST /reload on the probe listener."""
+        async with httpx.AsyncClient(trust_env=False, base_url=self.probe_url, verify=PLAIN) as client:
+            return await client.post("/reload")
 
     async def wait_event(self, event: str) -> None:
         """Wait until it logged an event; fails the test when it ends before."""

@@ -9,6 +9,7 @@ first step; the process, its listener and its liveness go on. Everything stops i
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -28,6 +29,7 @@ from tenure_http.probe import gated, probe_routes
 from tenure_http.tls import TlsError
 from tenure_process.address import Bound, bind
 from tenure_process.exit import ExitCode
+from tenure_process.reload import Reload
 from tenure_process.usable import Unusable, pauses
 
 log = structlog.get_logger("tenure.control")
@@ -44,10 +46,11 @@ async def serve(
 ) -> ExitCode:
     """Run one control process until it is asked to stop, and return its exit code.
 
-    The first signal stops it in order, a second one cuts. `started()` gets the process when its listener is
-    up, which is before the database is looked at. 75: the database never answered, or was lost and
-    `exit_on_database_loss` is set; 78: it answered and is wrong, or the listener cannot be had, told in one
-    sentence; 1: something had to be cut. An unexpected error comes out as it is, once all is unwound.
+    The first signal stops it in order, a second one cuts; SIGHUP swaps the TLS material. `started()` gets the
+    process when its listener is up, which is before the database is looked at. 75: the database never
+    answered, or was lost and `exit_on_database_loss` is set; 78: it answered and is wrong, or the listener
+    cannot be had, told in one sentence; 1: something had to be cut. An unexpected error comes out as it is,
+    once all is unwound.
     Cancelling it cuts everything.
     """
     process = Process(settings)
@@ -69,20 +72,23 @@ async def _under_signals(
 ) -> ExitCode:
     code = ExitCode.FAILED
     async with trio.open_nursery() as nursery:
-        nursery.start_soon(_receive, signals, process, nursery.cancel_scope)
+        nursery.start_soon(_receive, signals, process, nursery)
         with step("signals"):
             code = await _listen(process, task_status)
         nursery.cancel_scope.cancel()
     return code
 
 
-async def _receive(signals: AsyncIterator[Any], process: Process, everything: trio.CancelScope) -> None:
-    """The first signal stops, the second one cuts, whoever else has asked for a stop."""
+async def _receive(signals: AsyncIterator[Any], process: Process, nursery: trio.Nursery) -> None:
+    """The first signal stops, the second one cuts, whoever else has asked for a stop. SIGHUP does neither."""
     first = True
-    async for signal in signals:
-        log.info("signal", signal=str(signal), first=first)
+    async for number in signals:
+        if number == signal.SIGHUP:
+            nursery.start_soon(process.reload.by_signal)
+            continue
+        log.info("signal", signal=str(number), first=first)
         if not first:
-            everything.cancel()
+            nursery.cancel_scope.cancel()
             return
         first = False
         process.ask_stop()
@@ -96,6 +102,7 @@ async def _listen(process: Process, task_status: trio.TaskStatus[Process]) -> Ex
         log.critical("cannot_listen", address=str(settings.listen), reason=str(error))
         return ExitCode.CONFIGURATION
     process.address = bound.address
+    process.reload = Reload(bound.switch, settings.tls)
     log.info("listening", address=str(bound.address), tls=settings.tls is not None)
     async with bound, _served(process, bound) as service:
         task_status.started(process)
@@ -111,6 +118,7 @@ async def _served(process: Process, bound: Bound) -> AsyncIterator[Service]:
     async with background() as nursery:
         with step("listener"):
             service: Service = await nursery.start(serving)
+            process.reload.retire = service.retire_connections
             yield service
             await service.stop(LISTENER_BUDGET_S)
 

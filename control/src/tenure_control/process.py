@@ -15,6 +15,7 @@ from tenure_control.settings import Settings
 from tenure_http.probe import Readiness
 from tenure_process.address import Address
 from tenure_process.exit import ExitCode
+from tenure_process.reload import Reload
 
 
 class Process:
@@ -30,6 +31,7 @@ class Process:
         self.door = Door()
         self.metrics = Metrics()
         self.address: Address | None = None
+        self.reload = Reload(None, None)
         self.clean = True
         self.was_ready = False
         self.scheduler: Cadence[CycleSummary] | None = None

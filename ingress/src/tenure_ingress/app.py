@@ -5,6 +5,7 @@ settings → TLS → bind → answer everything with 503 `starting` → database
 
 from __future__ import annotations
 
+import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from tenure_postgres.database import Database
 from tenure_postgres.listen import Notifier
 from tenure_process.address import Address, Bound, bind
 from tenure_process.exit import ExitCode
+from tenure_process.reload import Reload, reload_route
 from tenure_process.usable import Unusable, wait_usable
 
 log = structlog.get_logger("tenure.ingress")
@@ -54,6 +56,8 @@ async def serve(
     task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
 ) -> ExitCode:
     """Run one ingress until the first signal, then stop in order; returns the exit code.
+
+    SIGHUP is none of these: it swaps the TLS material.
 
     `started()` is called when it is ready. A second signal cuts the stop short. 75: the database never
     answered; 78: settings, TLS material or database are wrong, logged in one sentence; 1: requests were cut.
@@ -86,17 +90,19 @@ class _Outer:
     probes: Bound
     readiness: Readiness
     metrics: Metrics
+    reload: Reload
 
 
 @asynccontextmanager
 async def _outer(settings: Settings, workers: Bound, probes: Bound) -> AsyncIterator[_Outer]:
     """Answer probes for the block: alive from here on, ready later. Closes both listeners."""
-    outer = _Outer(workers, probes, Readiness(), Metrics(access=settings.debug))
+    reload = Reload(workers.switch, settings.tls)
+    outer = _Outer(workers, probes, Readiness(), Metrics(access=settings.debug), reload)
     async with workers, probes, trio.open_nursery() as nursery:
         log.info(
             "listening", address=str(workers.address), probe=str(probes.address), tls=settings.tls is not None
         )
-        routes = Router(probe_routes(outer.readiness, outer.metrics.render))
+        routes = Router((*probe_routes(outer.readiness, outer.metrics.render), reload_route(reload)))
         await nursery.start(partial(serve_http, probes.listeners, routes))
         yield outer
         nursery.cancel_scope.cancel()
@@ -117,13 +123,16 @@ async def _run(
 
         stop = trio.Event()
         nursery.start_soon(until_stopped)
-        async for _ in signals:
-            if stop.is_set() or outer.readiness.status == "starting":
+        async for number in signals:
+            if number == signal.SIGHUP:
+                nursery.start_soon(outer.reload.by_signal)
+            elif stop.is_set() or outer.readiness.status == "starting":
                 log.warning("cut_short")
                 code = ExitCode.FAILED if stop.is_set() else ExitCode.DONE
                 nursery.cancel_scope.cancel()
                 break
-            stop.set()
+            else:
+                stop.set()
     return code
 
 
@@ -154,6 +163,7 @@ async def _with_database(
                     observer=outer.metrics,
                 )
             )
+            outer.reload.retire = http.retire_connections
             code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
             await audit.flush(refusals, lanes.database)
             background.cancel_scope.cancel()

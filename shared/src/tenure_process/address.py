@@ -34,10 +34,14 @@ class Address:
 
 @dataclass(frozen=True)
 class Bound(trio.abc.AsyncResource):
-    """Open listeners, one for each address that the host's name has; `address` is the first of them."""
+    """Open listeners, one for each address that the host's name has; `address` is the first of them.
+
+    `switch` has the TLS context of new connections; None when they speak plain text.
+    """
 
     listeners: Sequence[trio.abc.Listener[Any]]
     address: Address
+    switch: TlsSwitch | None = None
 
     async def aclose(self) -> None:
         """Close every listener, also when one of them fails or the caller is cancelled."""
@@ -53,5 +57,10 @@ async def bind(address: Address, tls: TlsMaterial | None = None) -> Bound:
     """
     switch = TlsSwitch(tls) if tls else None
     listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    return _bound(listeners, switch)
+
+
+def _bound(listeners: Sequence[trio.SocketListener], switch: TlsSwitch | None) -> Bound:
     host, port, *_ = listeners[0].socket.getsockname()
-    return Bound([TlsListener(each, switch) if switch else each for each in listeners], Address(host, port))
+    secured = [TlsListener(each, switch) if switch else each for each in listeners]
+    return Bound(secured, Address(host, port), switch)

@@ -24,6 +24,8 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
         "age_s": (1, 86_400),
         "age_jitter": (0.01, 0.9),
         "connections": (1, 1_000_000),
+        "connections_per_peer": (1, 1_000_000),
+        "handshakes": (1, 1000),
         "in_flight": (1, 1_000_000),
         "sweep_s": (0.05, 5),
     }

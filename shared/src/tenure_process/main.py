@@ -29,13 +29,18 @@ S_contra = TypeVar("S_contra", contravariant=True)
 
 
 class Serve(Protocol[S_contra]):
-    """A composition root: serves until the first signal; returns the exit code."""
+    """A composition root: serves until the first signal that stops; returns the exit code.
+
+    SIGHUP does not stop; it asks to read again what can be read again.
+    """
 
     def __call__(self, settings: S_contra, *, signals: AsyncIterator[Any]) -> Awaitable[int]: ...
 
 
 def run(name: str, read_settings: Callable[[], S], serve: Serve[S]) -> int:
     """Serve until SIGTERM or SIGINT reach the service through its iterator; the exit code of the process.
+
+    SIGHUP reaches it in the same way.
 
     Every way to end is one line in the log of `name`, an unexpected error with its traceback included.
     """
@@ -56,5 +61,5 @@ def run(name: str, read_settings: Callable[[], S], serve: Serve[S]) -> int:
 
 
 async def _under_signals(serve: Serve[S], settings: S) -> int:
-    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
         return await serve(settings, signals=signals)

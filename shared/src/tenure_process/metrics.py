@@ -6,7 +6,7 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from tenure_http import Head, LogObserver
+from tenure_http import Bound, Head, LogObserver
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets of every histogram of times."""
@@ -19,7 +19,10 @@ class HttpMetrics(LogObserver):
         self.registry = registry = CollectorRegistry()
         self._connections = Gauge(f"{prefix}_connections", "Open connections.", registry=registry)
         self._turned_away = Counter(
-            f"{prefix}_connections_turned_away", "Connections over the bound.", registry=registry
+            f"{prefix}_connections_turned_away",
+            "Connections over a bound: of all connections, or of those of one peer.",
+            ("bound",),
+            registry=registry,
         )
         self._requests = Histogram(
             f"{prefix}_request_seconds",
@@ -47,9 +50,9 @@ class HttpMetrics(LogObserver):
         """Count it out."""
         self._connections.dec()
 
-    def connection_turned_away(self) -> None:
-        """Count one over the bound."""
-        self._turned_away.inc()
+    def connection_turned_away(self, bound: Bound) -> None:
+        """Count one over a bound."""
+        self._turned_away.labels(bound).inc()
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """Count an answer with its time."""
