@@ -245,7 +245,7 @@ BAD_FIELDS: list[tuple[type[Request], str, Any]] = [
     (Running, "started_at", 1_796_088_600),
     (Running, "started_at", None),
     (Complete, "outcome", "timed_out"),
-    (Complete, "exit_code", 2**31),
+    (Complete, "exit_code", 2**63),
     (Complete, "stop_answer", "yes"),
     (Attest, "sequence", 0),
     (Attest, "state", "unknown"),
@@ -310,6 +310,7 @@ def test_times_round_trip(since_year_one: timedelta, offset_minutes: int) -> Non
         ("2026-12-01t02:00:00.0+02:00", TIME),
         ("2026-11-30T20:00:00-04:00", TIME),
         ("2026-12-01T00:00:00.123456789z", "2026-12-01T00:00:00.123456Z"),
+        ("2026-12-31T23:59:60.7Z", "2027-01-01T00:00:00.000000Z"),
     ],
 )
 def test_times_are_written_in_utc_with_microseconds(text: str, expected: str) -> None:
@@ -325,7 +326,7 @@ def test_times_are_written_in_utc_with_microseconds(text: str, expected: str) ->
         "2026-12-01T00:00Z",
         "2026-12-01T24:00:00Z",
         "2026-13-01T00:00:00Z",
-        "2026-12-01T23:59:60Z",
+        "2026-12-01T23:59:61Z",
         "2026-12-01T00:00:00+0200",
         "2026-12-01T00:00:00Z\n",
         "0001-01-01T00:00:00+23:00",

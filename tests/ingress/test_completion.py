@@ -7,6 +7,8 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import pytest
+
 from tenure_contracts import bounds
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import FakeWorker, refused
@@ -187,6 +189,15 @@ async def test_a_report_right_after_the_start_is_accepted(worker: FakeWorker, se
     work = await claim(seed, worker)
     await worker.starting(work)
     assert outcome(await worker.complete(work)) == ("applied", "succeeded", "succeeded")
+
+
+@pytest.mark.parametrize("code", [0xC0000005, -(2**31), 2**63 - 1])
+async def test_an_end_is_taken_whatever_number_it_comes_with(
+    worker: FakeWorker, seed: Seed, code: int
+) -> None:
+    work = await started(seed, worker)
+    await worker.complete(work, "failed", exit_code=code)
+    assert seed.database.value("SELECT exit_code FROM tenure.run_attempts") == code
 
 
 async def test_a_cancel_intent_wins_over_the_exit_code(

@@ -136,9 +136,10 @@ GENERATION_MAX: Final = 2**31 - 1
 SEQUENCE_MAX: Final = 2**31 - 1
 """Attestation sequences are PostgreSQL `int`."""
 
-EXIT_CODE_MIN: Final = -(2**31)
-EXIT_CODE_MAX: Final = 2**31 - 1
-"""Exit codes are PostgreSQL `int`; systems with unsigned 32-bit statuses report the same bits signed."""
+EXIT_CODE_MIN: Final = -(2**63)
+EXIT_CODE_MAX: Final = 2**63 - 1
+"""Exit codes are PostgreSQL `bigint`: some systems have unsigned 32-bit statuses, and an end is worth knowing
+whatever number it comes with."""
 
 # -- definitions ---------------------------------------------------------------------------------------
 

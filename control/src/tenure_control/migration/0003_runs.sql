@@ -102,7 +102,7 @@ CREATE TABLE tenure.run_attempts (
     finished_at       timestamptz,
     ended_at          timestamptz,      -- database time of the terminal transition
     executor_handle   text,
-    exit_code         integer,
+    exit_code         bigint,
     output            jsonb,
     output_flag       text CHECK (output_flag IN ('too_large', 'invalid')),
     error_code        text,

@@ -363,7 +363,7 @@ $$;
 -- from the same compiled policy; this copy exists because a completion settles the run in its own transaction.
 --
 -- p_cause: failed or timed_out. p_try: the try that just ended, from 1.
-CREATE FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code integer) RETURNS bigint
+CREATE FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code bigint) RETURNS bigint
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
     SELECT CASE
@@ -416,7 +416,7 @@ $$;
 -- policy allows another try, otherwise to the same terminal status. The caller holds run, attempt and lease and has
 -- judged the fence. Reported times are clamped to what the database knows. Returns the run's new status.
 CREATE FUNCTION tenure.end_attempt(
-    p_attempt uuid, p_status text, p_exit_code integer, p_started_at timestamptz, p_finished_at timestamptz,
+    p_attempt uuid, p_status text, p_exit_code bigint, p_started_at timestamptz, p_finished_at timestamptz,
     p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text,
     p_content bytea, p_late boolean, p_worker text, p_now timestamptz) RETURNS text
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp

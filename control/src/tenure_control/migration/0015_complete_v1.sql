@@ -29,7 +29,7 @@ $$;
 CREATE FUNCTION ingress_api.complete_v1(
     p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[],
     p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[],
-    p_outcomes text[], p_exit_codes integer[], p_started_at timestamptz[], p_finished_at timestamptz[],
+    p_outcomes text[], p_exit_codes bigint[], p_started_at timestamptz[], p_finished_at timestamptz[],
     p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[],
     p_stop_answers text[])
 RETURNS TABLE (
@@ -97,5 +97,5 @@ END
 $$;
 
 GRANT EXECUTE ON FUNCTION ingress_api.complete_v1(
-    text[], bytea[], uuid[], integer[], uuid[], uuid[], bytea[], integer[], integer[], bytea[], text[], integer[],
+    text[], bytea[], uuid[], integer[], uuid[], uuid[], bytea[], integer[], integer[], bytea[], text[], bigint[],
     timestamptz[], timestamptz[], text[], text[], text[], text[], text[], text[]) TO tenure_ingress;

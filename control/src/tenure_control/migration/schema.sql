@@ -212,10 +212,10 @@ $$;
 ALTER FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision) OWNER TO tenure_owner;
 
 --
--- Name: complete_v1(text[], bytea[], uuid[], integer[], uuid[], uuid[], bytea[], integer[], integer[], bytea[], text[], integer[], timestamp with time zone[], timestamp with time zone[], text[], text[], text[], text[], text[], text[]); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
+-- Name: complete_v1(text[], bytea[], uuid[], integer[], uuid[], uuid[], bytea[], integer[], integer[], bytea[], text[], bigint[], timestamp with time zone[], timestamp with time zone[], text[], text[], text[], text[], text[], text[]); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
 --
 
-CREATE FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes integer[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) RETURNS TABLE(ord integer, locked boolean, refusal text, status text, late boolean, output_flag text, attempt_status text, run_status text, server_time timestamp with time zone)
+CREATE FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes bigint[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) RETURNS TABLE(ord integer, locked boolean, refusal text, status text, late boolean, output_flag text, attempt_status text, run_status text, server_time timestamp with time zone)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -278,7 +278,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes integer[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) OWNER TO tenure_owner;
+ALTER FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes bigint[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) OWNER TO tenure_owner;
 
 --
 -- Name: decline_v1(text, bytea, uuid, integer, uuid[], uuid[], bytea[], integer[], integer[], text); Type: FUNCTION; Schema: ingress_api; Owner: tenure_owner
@@ -1247,10 +1247,10 @@ $$;
 ALTER FUNCTION tenure.cross_barrier(p_attempt uuid, p_worker text, p_now timestamp with time zone) OWNER TO tenure_owner;
 
 --
--- Name: end_attempt(uuid, text, integer, timestamp with time zone, timestamp with time zone, jsonb, text, text, text, jsonb, text, bytea, boolean, text, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+-- Name: end_attempt(uuid, text, bigint, timestamp with time zone, timestamp with time zone, jsonb, text, text, text, jsonb, text, bytea, boolean, text, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
 --
 
-CREATE FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code integer, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) RETURNS text
+CREATE FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code bigint, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) RETURNS text
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -1317,7 +1317,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code integer, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) OWNER TO tenure_owner;
+ALTER FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code bigint, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) OWNER TO tenure_owner;
 
 --
 -- Name: fail_damaged_plan(uuid, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -1819,10 +1819,10 @@ $$;
 ALTER FUNCTION tenure.reported_status(p_outcome text, p_cancelled boolean, p_stop_reason text, p_stop_answer text, p_error_code text, p_deadline_at timestamp with time zone, p_now timestamp with time zone) OWNER TO tenure_owner;
 
 --
--- Name: retry_delay_us(uuid, text, integer, integer); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+-- Name: retry_delay_us(uuid, text, integer, bigint); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
 --
 
-CREATE FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code integer) RETURNS bigint
+CREATE FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code bigint) RETURNS bigint
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -1836,7 +1836,7 @@ CREATE FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p
     FROM tenure.run_retry_policies p WHERE p.run = p_run
 $$;
 
-ALTER FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code integer) OWNER TO tenure_owner;
+ALTER FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code bigint) OWNER TO tenure_owner;
 
 --
 -- Name: return_to_queue(uuid, text, text, timestamp with time zone); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -2293,7 +2293,7 @@ CREATE TABLE tenure.run_attempts (
     finished_at timestamp with time zone,
     ended_at timestamp with time zone,
     executor_handle text,
-    exit_code integer,
+    exit_code bigint,
     output jsonb,
     output_flag text,
     error_code text,
@@ -3416,11 +3416,11 @@ REVOKE ALL ON FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret b
 GRANT ALL ON FUNCTION ingress_api.claim_offers_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_offers uuid[], p_tokens bytea[], p_lease_s double precision) TO tenure_ingress;
 
 --
--- Name: FUNCTION complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes integer[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]); Type: ACL; Schema: ingress_api; Owner: tenure_owner
+-- Name: FUNCTION complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes bigint[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]); Type: ACL; Schema: ingress_api; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes integer[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes integer[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) TO tenure_ingress;
+REVOKE ALL ON FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes bigint[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION ingress_api.complete_v1(p_credentials text[], p_secrets bytea[], p_sessions uuid[], p_generations integer[], p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_contents bytea[], p_outcomes text[], p_exit_codes bigint[], p_started_at timestamp with time zone[], p_finished_at timestamp with time zone[], p_outputs text[], p_output_flags text[], p_error_codes text[], p_error_messages text[], p_logs text[], p_stop_answers text[]) TO tenure_ingress;
 
 --
 -- Name: FUNCTION decline_v1(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_attempts uuid[], p_offers uuid[], p_tokens bytea[], p_lease_generations integer[], p_lease_versions integer[], p_reason text); Type: ACL; Schema: ingress_api; Owner: tenure_owner
@@ -3579,10 +3579,10 @@ GRANT ALL ON FUNCTION tenure.create_attempt(p_run uuid, p_attempt uuid, p_actor 
 REVOKE ALL ON FUNCTION tenure.cross_barrier(p_attempt uuid, p_worker text, p_now timestamp with time zone) FROM PUBLIC;
 
 --
--- Name: FUNCTION end_attempt(p_attempt uuid, p_status text, p_exit_code integer, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
+-- Name: FUNCTION end_attempt(p_attempt uuid, p_status text, p_exit_code bigint, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code integer, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tenure.end_attempt(p_attempt uuid, p_status text, p_exit_code bigint, p_started_at timestamp with time zone, p_finished_at timestamp with time zone, p_output jsonb, p_output_flag text, p_error_code text, p_error_message text, p_log jsonb, p_stop_answer text, p_content bytea, p_late boolean, p_worker text, p_now timestamp with time zone) FROM PUBLIC;
 
 --
 -- Name: FUNCTION fail_damaged_plan(p_attempt uuid, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
@@ -3809,10 +3809,10 @@ REVOKE ALL ON FUNCTION tenure.refuse_transition() FROM PUBLIC;
 REVOKE ALL ON FUNCTION tenure.reported_status(p_outcome text, p_cancelled boolean, p_stop_reason text, p_stop_answer text, p_error_code text, p_deadline_at timestamp with time zone, p_now timestamp with time zone) FROM PUBLIC;
 
 --
--- Name: FUNCTION retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code integer); Type: ACL; Schema: tenure; Owner: tenure_owner
+-- Name: FUNCTION retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code bigint); Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code integer) FROM PUBLIC;
+REVOKE ALL ON FUNCTION tenure.retry_delay_us(p_run uuid, p_cause text, p_try integer, p_exit_code bigint) FROM PUBLIC;
 
 --
 -- Name: FUNCTION return_to_queue(p_attempt uuid, p_reason text, p_actor text, p_now timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner

@@ -7,7 +7,7 @@ to the readers of the OpenAPI documents. `TEXT` patterns exclude NUL, which Post
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Self
 
 import msgspec
@@ -19,7 +19,7 @@ _END: Final = r"$(?!\n)"
 NO_NUL: Final = "^[^\\u0000]*$"
 
 _TIME = re.compile(
-    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}):(\d{2})(?:\.(\d{1,9}))?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
 )
 
 
@@ -42,14 +42,21 @@ class Instant(datetime):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read RFC 3339 with an offset, cutting the fraction at microseconds. Raises ValueError otherwise."""
+        """Read RFC 3339 with an offset, cutting the fraction at microseconds. Raises ValueError otherwise.
+
+        A leap second is the first moment of the next minute, as it is for PostgreSQL.
+        """
         match = _TIME.fullmatch(text)
         if match is None:
             raise ValueError(f"{text[:40]!r} is not a time such as 2026-12-01T00:00:00.000000Z")
-        date, time, fraction, offset = match.groups()
-        micro = (fraction or "").ljust(6, "0")[:6]
+        date, minute, second, fraction, offset = match.groups()
+        leap = second == "60"
+        micro = "000000" if leap else (fraction or "").ljust(6, "0")[:6]
         try:
-            return cls.of(datetime.fromisoformat(f"{date}T{time}.{micro}{offset.upper()}"))
+            moment = datetime.fromisoformat(
+                f"{date}T{minute}:{'59' if leap else second}.{micro}{offset.upper()}"
+            )
+            return cls.of(moment + timedelta(seconds=leap))
         except (ValueError, OverflowError) as error:
             raise ValueError(f"{text[:40]!r} is not a time that exists") from error
 
