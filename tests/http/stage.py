@@ -13,7 +13,19 @@ import h11
 import trio
 import trio.testing
 
-from tenure_http import Admit, Handler, Limits, Observer, Request, Response, Route, Router, Service, serve
+from tenure_http import (
+    Admit,
+    Bound,
+    Handler,
+    Limits,
+    Observer,
+    Request,
+    Response,
+    Route,
+    Router,
+    Service,
+    serve,
+)
 
 StreamPair = tuple[trio.abc.Stream, trio.abc.Stream]
 
@@ -169,7 +181,7 @@ class RecordingObserver:
         self.open = 0
         self.none_open = trio.Event()
         self.opened = 0
-        self.turned_away = 0
+        self.turned_away: list[Bound] = []
         self.answered: list[tuple[str, int]] = []
         self.durations_s: list[float] = []
         self.refused: list[tuple[str, str]] = []
@@ -184,8 +196,8 @@ class RecordingObserver:
         if not self.open:
             self.none_open.set()
 
-    def connection_turned_away(self) -> None:
-        self.turned_away += 1
+    def connection_turned_away(self, bound: Bound) -> None:
+        self.turned_away.append(bound)
 
     def request_answered(self, head: object, route: str, status: int, duration_s: float) -> None:
         self.answered.append((route, status))

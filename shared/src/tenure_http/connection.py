@@ -114,7 +114,7 @@ class Connection:
         self._close_after = -math.inf
 
     async def _converse(self) -> After:
-        await self._transport.shake_hands()
+        await self._transport.shake_hands(self._traffic.handshakes)
         after = After.KEEP
         while after is After.KEEP:
             after = await self._serve_one()

@@ -49,6 +49,16 @@ class Limits:
     connections: int = 10_000
     """Open connections: 11 kB each in plain, 45 kB with TLS."""
 
+    connections_per_peer: int = 1024
+    """Open connections from one IPv4 address or IPv6 /64: a tenth of all, so that no single host has them.
+
+    A worker holds one to three. A fleet of many hundreds behind one NAT, or behind a proxy that connects in
+    its own name, is one peer here: raise it to `connections` then.
+    """
+
+    handshakes: int = 8
+    """TLS handshakes that compute in one turn of the scheduler: others wait at most 8 times 3 ms for them."""
+
     in_flight: int = 1024
     """Requests past their header at one time: beyond it more concurrency is only more queue."""
 

@@ -6,6 +6,7 @@ import logging
 from typing import Protocol
 
 from tenure_http.message import Head
+from tenure_http.place import Bound
 
 _log = logging.getLogger("tenure_http")
 
@@ -22,8 +23,8 @@ class Observer(Protocol):
     def connection_closed(self) -> None:
         """A connection that was taken is closed."""
 
-    def connection_turned_away(self) -> None:
-        """A connection was not taken: the bound of connections is reached."""
+    def connection_turned_away(self, bound: Bound) -> None:
+        """A connection was not taken: the bound of all connections or of its peer's is reached."""
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """An answer was written. `head` is None when the request never had a well-formed one."""
@@ -44,7 +45,7 @@ class LogObserver:
     def connection_closed(self) -> None:
         """Not counted."""
 
-    def connection_turned_away(self) -> None:
+    def connection_turned_away(self, bound: Bound) -> None:
         """Not counted."""
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:

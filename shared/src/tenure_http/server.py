@@ -10,12 +10,12 @@ from typing import Any, Final
 
 import trio
 
-from tenure_contracts.error import Refusal
 from tenure_http.connection import Connection
 from tenure_http.encoding import encode
 from tenure_http.limits import Limits
 from tenure_http.message import new_request_id
 from tenure_http.observer import LogObserver, Observer
+from tenure_http.place import Bound, Places, origin_of, turned_away
 from tenure_http.problem import problem
 from tenure_http.route import Admit
 from tenure_http.traffic import Traffic
@@ -54,6 +54,7 @@ class Service:
         self._observer = observer
         self._traffic = Traffic(limits)
         self._connections: set[Connection] = set()
+        self._places = Places(limits)
         self._turning_away = 0
         self._budget_s = 0.0
         self._stop_wanted = trio.Event()
@@ -146,19 +147,22 @@ class Service:
     async def _welcome(self, stream: trio.abc.Stream) -> None:
         try:
             transport = transport_over(stream)
-            if len(self._connections) < self._limits.connections:
-                await self._converse(transport)
+            origin = origin_of(transport.peer)
+            bound = self._places.bound_met(origin)
+            if bound is None:
+                await self._converse(transport, origin)
             else:
-                await self._turn_away(transport)
+                await self._turn_away(transport, bound)
         except BROKEN:
             pass  # The peer is gone, in the middle or at the end; there is nobody to tell.
         except Exception:  # noqa: BLE001 - see below; it is logged
             # A bug in the server itself costs the connection it met, never the others.
             _log.exception("a connection failed")
 
-    async def _converse(self, transport: Transport) -> None:
+    async def _converse(self, transport: Transport, origin: str) -> None:
         connection = Connection(self._traffic, self._admit, self._observer, transport)
         self._connections.add(connection)
+        self._places.take(origin)
         self._observer.connection_opened()
         try:
             await connection.run()
@@ -168,16 +172,17 @@ class Service:
             raise
         finally:
             self._connections.discard(connection)
+            self._places.give_back(origin)
             self._observer.connection_closed()
 
-    async def _turn_away(self, transport: Transport) -> None:
-        self._observer.connection_turned_away()
+    async def _turn_away(self, transport: Transport, bound: Bound) -> None:
+        self._observer.connection_turned_away(bound)
         # A handshake would cost what is lacking, and beyond a handful so does waiting for the peer to read.
         if isinstance(transport.stream, trio.SSLStream) or self._turning_away >= _TURNED_AWAY_AT_ONCE:
             return
         self._turning_away += 1
         try:
-            response = problem(Refusal("overloaded", "Too many connections are open."), new_request_id())
+            response = problem(turned_away(bound), new_request_id())
             with trio.move_on_after(self._limits.linger_time_s):
                 await transport.send(encode(response, close=True))
             await transport.linger(self._limits.linger_time_s)

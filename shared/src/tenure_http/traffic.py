@@ -21,6 +21,7 @@ class Traffic:
         self.in_flight = 0
         self.waiting = 0
         self.draining = False
+        self.handshakes = trio.Semaphore(limits.handshakes)
         self._quiet = trio.lowlevel.ParkingLot()
 
     def check_room(self, route: Route) -> None:

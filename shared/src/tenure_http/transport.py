@@ -11,6 +11,8 @@ from typing import Final
 
 import trio
 
+from tenure_http.handshake import shake_hands
+
 RECEIVE_BYTES: Final = 64 * 1024
 """One read: an ordinary request arrives whole, and this much is the most a peer can make us hold unparsed."""
 
@@ -29,10 +31,10 @@ class Transport:
     send: Callable[[bytes], Awaitable[None]]
     peer: str
 
-    async def shake_hands(self) -> None:
-        """Does what TLS wants before the first byte; nothing for other streams."""
+    async def shake_hands(self, turns: trio.Semaphore) -> None:
+        """Does what TLS wants before the first byte, in `turns`; nothing for other streams."""
         if isinstance(self.stream, trio.SSLStream):
-            await self.stream.do_handshake()
+            await shake_hands(self.stream, turns)
 
     async def linger(self, timeout_s: float) -> None:
         """Says that nothing more comes, and drops what the peer still sends, for a bounded time and size.
