@@ -184,20 +184,24 @@ class Seed:
         project: str = PROJECT,
         key: str | None = None,
         priority: int | None = None,
+        ids: SeededRun | None = None,
     ) -> SeededRun:
-        """One run of the newest revision of a seeded task, with a dispatchable attempt; each is a new one."""
+        """One run of the newest revision of a seeded task, with a dispatchable attempt; each is a new one.
+
+        `ids` are made up unless they are given.
+        """
         revision, compiled = self.tasks[project, task]
         plan = encode_plan(render_plan(compiled.plan, {"input": input_}))
-        run, attempt = uuid7(), uuid7()
+        ids = ids or SeededRun(uuid7(), uuid7())
         (admitted,) = self.database.rows(
             "SELECT * FROM tenure.admit_run($1, $2, $3, $4, $5, 'manual', NULL, NULL, NULL, NULL, $6, NULL,"
             " $7, $8, $9, $10::text::jsonb, $11)",
-            run,
-            attempt,
+            ids.run,
+            ids.attempt,
             project,
             task,
             revision,
-            key or str(run),
+            key or str(ids.run),
             priority,
             plan,
             digest_of_text(PLAN_DOMAIN, plan),
@@ -205,7 +209,7 @@ class Seed:
             ACTOR,
         )
         assert admitted["created"], f"the run was not admitted: {admitted['refusal']}"
-        return SeededRun(run, attempt)
+        return ids
 
     def runs(self, task: str, count: int, input_: object = None, **keywords: Any) -> list[SeededRun]:
         """Many runs of one task."""

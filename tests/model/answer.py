@@ -1,0 +1,42 @@
+"""Answers of the protocol, real and predicted, compared and named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tests.model.state import Json
+
+
+def difference(expected: Any, actual: Any, at: str = "$") -> Iterator[str]:
+    """Where the answer is another than predicted. Members that the model does not know do not count."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for name, value in expected.items():
+            yield from difference(value, actual.get(name, "nothing"), f"{at}.{name}")
+    elif isinstance(expected, list) and isinstance(actual, list) and len(expected) == len(actual):
+        for number, (one, other) in enumerate(zip(expected, actual, strict=True)):
+            yield from difference(one, other, f"{at}[{number}]")
+    elif expected != actual:
+        yield f"{at}: {actual!r} instead of {expected!r}"
+
+
+def names_of(call: str, answer: Json) -> Iterator[str]:
+    """What an answer says, in the words of the table of coverage."""
+    for lease in answer.get("leases", ()) if call in ("renew", "decline") else ():
+        yield "-".join(filter(None, (lease["status"], lease.get("disposition"), lease.get("terminal"))))
+        if lease.get("late"):
+            yield "late"
+    for offer in answer.get("offered", ()):
+        yield "recovered" if offer["recovered"] else "offered"
+    if answer.get("settled"):
+        yield "settled"
+    if answer.get("none"):
+        yield answer["none"]
+    if "status" in answer:
+        yield answer["status"]
+    if call in ("complete", "start-failure") and answer["status"] == "applied":
+        yield f"{answer['attempt_status']}-{answer['run_status']}"
+    if answer.get("late"):
+        yield "late"
+    if call == "attest":
+        yield answer["disposition"] or "adopted"
