@@ -85,11 +85,6 @@ async def test_nothing_to_do_is_said_with_a_time_to_come_back(worker: FakeWorker
     assert len(set(waits)) > 1  # a fleet shall not come back in step
 
 
-async def test_a_wait_is_accepted_and_answered_at_once(worker: FakeWorker) -> None:
-    answer = await worker.offers(fresh_offers(1), wait_s=20)
-    assert answer["none"] == "no_work"
-
-
 async def test_work_for_others_is_no_match_and_hides_nothing(worker: FakeWorker, seed: Seed) -> None:
     seed.task("elsewhere", placement={"require": {"region": "us"}}, priority=9)
     seed.task("resize", handler="resize", priority=9)

@@ -26,15 +26,16 @@ from tenure_ingress.credential import Guard
 from tenure_ingress.database import find_faults, watch
 from tenure_ingress.lanes import open_lanes
 from tenure_ingress.metrics import Metrics
-from tenure_ingress.operation import audit
+from tenure_ingress.operation import audit, offer
 from tenure_ingress.operation.service import Service
 from tenure_ingress.refusal import Refusals
 from tenure_ingress.route import admission
 from tenure_ingress.settings import Settings
-from tenure_postgres.database import Database
-from tenure_postgres.listen import Notifier
-from tenure_process.address import Address, Bound, bind
+from tenure_ingress.waiting import Room, keep_looking
+from tenure_postgres.listen import Notifier, listen
+from tenure_process.address import Address, Bound, adopt, bind
 from tenure_process.exit import ExitCode
+from tenure_process.handed import Handed
 from tenure_process.reload import Reload, reload_route
 from tenure_process.usable import Unusable, wait_usable
 
@@ -53,18 +54,19 @@ async def serve(
     settings: Settings,
     *,
     signals: AsyncIterator[Any],
+    handed: Handed | None = None,
     task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
 ) -> ExitCode:
     """Run one ingress until the first signal, then stop in order; returns the exit code.
 
-    SIGHUP is none of these: it swaps the TLS material.
+    SIGHUP is none of these: it swaps the TLS material. With `handed` it serves on a parent's sockets.
 
     `started()` is called when it is ready. A second signal cuts the stop short. 75: the database never
     answered; 78: settings, TLS material or database are wrong, logged in one sentence; 1: requests were cut.
     Cancelling it cuts everything.
     """
     try:
-        bound = await _bind(settings)
+        bound = await _bind(settings, handed)
     except (TlsError, OSError) as error:
         log.critical("cannot_listen", reason=str(error))
         return ExitCode.CONFIGURATION
@@ -72,8 +74,10 @@ async def serve(
         return await _run(settings, outer, signals, task_status)
 
 
-async def _bind(settings: Settings) -> tuple[Bound, Bound]:
+async def _bind(settings: Settings, handed: Handed | None) -> tuple[Bound, Bound]:
     """Both listeners, for workers and for probes, or none."""
+    if handed is not None:
+        return adopt(handed.listen, settings.tls), adopt([handed.probe])
     workers = await bind(settings.listen, settings.tls)
     try:
         return workers, await bind(settings.probe_listen)
@@ -147,9 +151,13 @@ async def _with_database(
                 await background.start(lane.run)
             notifier = Notifier(lanes.notify)
             await background.start(notifier.run)
+            room = Room()
+            outer.metrics.observe_room(room)
             service = Service(
-                settings, lanes, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
+                settings, lanes, room, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
             )
+            await background.start(_listen, settings, room)
+            background.start_soon(keep_looking, room, partial(offer.look, service))
             refusals = Refusals()
             await background.start(audit.audit, refusals, lanes.database)
             budget = FailureBudget(per_peer=settings.failures_per_peer, in_all=settings.failures)
@@ -164,7 +172,7 @@ async def _with_database(
                 )
             )
             outer.reload.retire = http.retire_connections
-            code = await _serve_until(stop, settings, outer, lanes.database, http, task_status)
+            code = await _serve_until(stop, settings, outer, service, http, task_status)
             await audit.flush(refusals, lanes.database)
             background.cancel_scope.cancel()
         log.info("lanes_flushed")
@@ -172,15 +180,28 @@ async def _with_database(
     return code
 
 
+async def _listen(
+    settings: Settings, room: Room, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+) -> None:
+    """Tell the room what others tell. Past any pooler, which loses it."""
+
+    def on_notify(channel: str, payload: str) -> None:
+        room.tell()
+
+    url = settings.direct_url or settings.database_url
+    await listen(url, [DISPATCH], on_notify, name="tenure ingress listen", task_status=task_status)
+
+
 async def _serve_until(
     stop: trio.Event,
     settings: Settings,
     outer: _Outer,
-    database: Database,
+    service: Service,
     http: HttpService,
     task_status: trio.TaskStatus[Running],
 ) -> ExitCode:
     """Become ready, serve until `stop`, drain. The exit code."""
+    database = service.lanes.database
     deadline = trio.current_time() + settings.start_budget_s
     try:
         await wait_usable(
@@ -197,7 +218,8 @@ async def _serve_until(
         await stop.wait()
         nursery.cancel_scope.cancel()
     outer.readiness.become("draining", "asked to stop")
-    log.info("draining", in_flight=http.in_flight)
+    log.info("draining", in_flight=http.in_flight, waiting=http.waiting)
+    service.room.close()
     drained = await http.stop(settings.drain_budget_s)
     log.info("drained", left=dict(drained.left))
     return ExitCode.DONE if drained.complete else ExitCode.FAILED

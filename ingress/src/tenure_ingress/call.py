@@ -6,6 +6,7 @@ Routes are made from this table and so is the OpenAPI document, which therefore 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from uuid import UUID
@@ -36,7 +37,10 @@ from tenure_ingress.repository.caller import Caller
 
 M = TypeVar("M")
 A = TypeVar("A", bound=Answer)
-Operation: TypeAlias = Callable[[Service, Token, UUID, M], Awaitable[A]]
+Waiting: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+"""What a request does around a wait that may be long: `Request.waiting`."""
+
+Operation: TypeAlias = Callable[[Service, Token, UUID, M, Waiting], Awaitable[A]]
 
 COMMON: Final = (
     "malformed_request",
@@ -95,13 +99,26 @@ class Call(Generic[M, A]):
         return COMMON if self.operation is None else (*COMMON, *READ, *self.refusals)
 
 
+def _by_token(operation: Callable[[Service, Token, UUID, M], Awaitable[A]]) -> Operation[M, A]:
+    """The operation for whoever has a credential; the session is only named."""
+
+    async def answer(service: Service, token: Token, of: UUID, message: M, _: Waiting) -> A:
+        return await operation(service, token, of, message)
+
+    return answer
+
+
 def _of_session(operation: Callable[[Service, Caller, M], Awaitable[A]]) -> Operation[M, A]:
     """The operation for whoever speaks for a session: the message carries its generation."""
 
-    async def answer(service: Service, token: Token, of: UUID, message: Any) -> A:
+    async def answer(service: Service, token: Token, of: UUID, message: Any, _: Waiting) -> A:
         return await operation(service, Caller(token, of, message.generation), message)
 
     return answer
+
+
+async def _pull(service: Service, token: Token, of: UUID, message: Pull, waiting: Waiting) -> Pulled:
+    return await offer.pull_or_wait(service, Caller(token, of, message.generation), message, waiting)
 
 
 def _touch(name: Literal["drain", "offline"]) -> Operation[Any, SessionAnswer]:
@@ -116,13 +133,13 @@ CALLS: Final[tuple[Call[Any, Any], ...]] = (
         "register",
         Register,
         Registered,
-        session.register,
+        _by_token(session.register),
         (*_SESSION, "session_conflict", "content_conflict"),
     ),
     Call("heartbeat", Heartbeat, SessionAnswer, _of_session(session.heartbeat), _SESSION),
     Call("drain", Drain, SessionAnswer, _touch("drain"), _SESSION),
     Call("offline", Offline, SessionAnswer, _touch("offline"), _SESSION),
-    Call("offers", Pull, Pulled, _of_session(offer.pull), _SESSION),
+    Call("offers", Pull, Pulled, _pull, _SESSION),
     Call("decline", Decline, Declined, _of_session(offer.decline), _SESSION),
     Call(
         "starting",
@@ -158,7 +175,7 @@ CALLS: Final[tuple[Call[Any, Any], ...]] = (
         "attest",
         Attest,
         Attested,
-        attestation.attest,
+        _by_token(attestation.attest),
         (*_LEASE, "lease_not_started", "content_conflict", "attestation_conflict"),
         bounds.COMPLETION_BYTES,
     ),

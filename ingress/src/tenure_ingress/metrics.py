@@ -9,6 +9,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from tenure_http import Head
+from tenure_ingress.waiting import Room
 from tenure_postgres.lane import Lane
 from tenure_process.metrics import HttpMetrics
 
@@ -25,6 +26,10 @@ class Metrics(HttpMetrics):
     def observe_lane(self, lane: Lane[Any, Any]) -> None:
         """Count a lane's calls and items, and what waits in it."""
         self.registry.register(_LaneCollector(lane))
+
+    def observe_room(self, room: Room) -> None:
+        """Count the pulls that wait, and what is done for them."""
+        self.registry.register(_RoomCollector(room))
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """Count an answer with its time."""
@@ -54,3 +59,19 @@ class _LaneCollector(Collector):
         waiting = GaugeMetricFamily("tenure_ingress_lane_waiting", "Items that wait now.", labels=labels)
         waiting.add_metric([self._lane.name], self._lane.waiting)
         return [calls, items, waiting]
+
+
+class _RoomCollector(Collector):
+    """Reads the waiting room when somebody asks."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+
+    def collect(self) -> list[Metric]:
+        prefix = "tenure_ingress_waiting_pulls"
+        return [
+            GaugeMetricFamily(prefix, "Pulls that wait for work now.", value=len(self._room)),
+            CounterMetricFamily(f"{prefix}_looks", "Questions for work on their behalf.", self._room.looks),
+            CounterMetricFamily(f"{prefix}_calls", "Pulls that were called to claim.", self._room.calls),
+            CounterMetricFamily(f"{prefix}_vain", "Calls after which there was nothing.", self._room.vain),
+        ]

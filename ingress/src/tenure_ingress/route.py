@@ -45,7 +45,7 @@ def _route(service: Service, guard: Guard, call: Call[Any, Any]) -> Route:
             request.adopt_id(str(body.request_id))
         token = read_token(request.head)
         with guard.outcome(request.head, token), refusals():
-            answer = await operation(service, token, _session(request), body)
+            answer = await operation(service, token, _session(request), body, request.waiting)
         return Response(200, encode(answer))
 
     return Route(call.name, "POST", call.path, handle, call.body_bytes)

@@ -29,6 +29,9 @@ class Settings:
     database_url: str
     """`DATABASE_URL`: the address of the database, as the role tenure_ingress."""
 
+    direct_url: str | None = None
+    """`DIRECT_URL`: around a pooler, for notifications; as DATABASE_URL when not given."""
+
     listen: Address = Address("127.0.0.1", 7401)
     """`LISTEN`: where workers connect."""
 
@@ -86,6 +89,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         database_url=reader.required(
             "TENURE_INGRESS_DATABASE_URL", "postgresql://tenure_ingress@host/database"
         ),
+        direct_url=reader.text("TENURE_INGRESS_DIRECT_URL"),
         listen=listen,
         probe_listen=reader.address("TENURE_INGRESS_PROBE_LISTEN", Settings.probe_listen),
         lease_s=reader.seconds("TENURE_INGRESS_LEASE", Settings.lease_s),

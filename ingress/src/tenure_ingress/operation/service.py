@@ -14,6 +14,7 @@ from tenure_ingress.repository.acknowledgement import Acknowledgement, Name
 from tenure_ingress.repository.call import Rows
 from tenure_ingress.repository.row import Judged
 from tenure_ingress.settings import Settings
+from tenure_ingress.waiting import Room
 
 R = TypeVar("R")
 J = TypeVar("J", bound=Judged)
@@ -21,13 +22,14 @@ J = TypeVar("J", bound=Judged)
 
 @dataclass(frozen=True)
 class Service:
-    """The open database as tenure_ingress, its lanes, and whom to tell about what changed.
+    """The database as tenure_ingress, its lanes, the pulls that wait, and whom to tell about what changed.
 
     `work_returned`: work became dispatchable. `work_ended`: control has something to decide.
     """
 
     settings: Settings
     lanes: Lanes
+    room: Room
     work_returned: Callable[[], None]
     work_ended: Callable[[], None]
 
