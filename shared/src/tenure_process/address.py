@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, Final
 
 import trio
 
 from tenure_http.tls import TlsListener, TlsMaterial, TlsSwitch
+
+BACKLOG: Final = 0xFFFF
+"""Connections that wait to be accepted; the system takes what it allows."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,18 @@ async def bind(address: Address, tls: TlsMaterial | None = None) -> Bound:
     switch = TlsSwitch(tls) if tls else None
     listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     return _bound(listeners, switch)
+
+
+def adopt(descriptors: Sequence[int], tls: TlsMaterial | None = None) -> Bound:
+    """Listen on sockets that a parent bound. Raises as `bind` does."""
+    switch = TlsSwitch(tls) if tls else None
+    return _bound([_listening(each) for each in descriptors], switch)
+
+
+def _listening(descriptor: int) -> trio.SocketListener:
+    handed = socket.socket(fileno=descriptor)
+    handed.listen(BACKLOG)
+    return trio.SocketListener(trio.socket.from_stdlib_socket(handed))
 
 
 def _bound(listeners: Sequence[trio.SocketListener], switch: TlsSwitch | None) -> Bound:

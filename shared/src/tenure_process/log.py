@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from functools import partial
 from typing import Any, Final, TextIO
 
 import structlog
+from structlog.typing import EventDict
 
 _SHARED: Final[tuple[Any, ...]] = (
     structlog.stdlib.add_log_level,
@@ -14,22 +16,33 @@ _SHARED: Final[tuple[Any, ...]] = (
 )
 
 
-def configure_logging(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """Log to a stream, standard error by default; the loggers of the standard library go there, too."""
+def configure_logging(
+    stream: TextIO | None = None, level: int = logging.INFO, *, process: int | None = None
+) -> None:
+    """Log to a stream, standard error by default; the loggers of the standard library go there, too.
+
+    With `process` every entry says which of several processes it is from.
+    """
     target = stream or sys.stderr
+    shared = _SHARED if process is None else (*_SHARED, partial(_say, process))
     formatter = structlog.stdlib.ProcessorFormatter(
-        foreign_pre_chain=_SHARED,
+        foreign_pre_chain=shared,
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *_rendering(target)],
     )
     handler = logging.StreamHandler(target)
     handler.setFormatter(formatter)
     logging.basicConfig(handlers=[handler], level=level, force=True)
     structlog.configure(
-        processors=[*_SHARED, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=False,
     )
+
+
+def _say(process: int, logger: object, method: str, entry: EventDict) -> EventDict:
+    entry.setdefault("process", process)
+    return entry
 
 
 def _rendering(stream: TextIO) -> tuple[Any, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Protocol, TypeVar
 
@@ -12,6 +14,7 @@ import trio
 
 from tenure_process.exit import ExitCode
 from tenure_process.log import configure_logging
+from tenure_process.orders import obeying
 from tenure_process.settings import SettingsError
 
 
@@ -37,14 +40,16 @@ class Serve(Protocol[S_contra]):
     def __call__(self, settings: S_contra, *, signals: AsyncIterator[Any]) -> Awaitable[int]: ...
 
 
-def run(name: str, read_settings: Callable[[], S], serve: Serve[S]) -> int:
+def run(name: str, read_settings: Callable[[], S], serve: Serve[S], *, process: int | None = None) -> int:
     """Serve until SIGTERM or SIGINT reach the service through its iterator; the exit code of the process.
 
-    SIGHUP reaches it in the same way.
+    SIGHUP reaches it in the same way. `process` is the number of one that a parent started: its log says so,
+    and it takes the parent's orders from standard input.
+
 
     Every way to end is one line in the log of `name`, an unexpected error with its traceback included.
     """
-    configure_logging()
+    configure_logging(process=process)
     log = structlog.get_logger(name)
     try:
         settings = read_settings()
@@ -52,14 +57,18 @@ def run(name: str, read_settings: Callable[[], S], serve: Serve[S]) -> int:
         log.critical("settings_refused", reason=str(error))
         return ExitCode.CONFIGURATION
     if settings.debug:
-        configure_logging(level=logging.DEBUG)
+        configure_logging(level=logging.DEBUG, process=process)
     try:
-        return trio.run(_under_signals, serve, settings)
+        return trio.run(_under_signals, serve, settings, process is not None)
     except Exception:
         log.exception("failed")
         return ExitCode.FAILED
 
 
-async def _under_signals(serve: Serve[S], settings: S) -> int:
+async def _under_signals(serve: Serve[S], settings: S, has_parent: bool) -> int:
     with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT, signal.SIGHUP) as signals:
-        return await serve(settings, signals=signals)
+        if not has_parent:
+            return await serve(settings, signals=signals)
+        parent = trio.lowlevel.FdStream(os.dup(sys.stdin.fileno()))
+        async with parent, obeying(signals, parent) as orders:
+            return await serve(settings, signals=orders)

@@ -6,7 +6,6 @@ import json
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from typing import Final
 
 import structlog
@@ -64,8 +63,7 @@ class Reload:
 
     async def _replace(self, switch: TlsSwitch, material: TlsMaterial) -> Certificate:
         # Files may lie on a network, and a chain takes milliseconds: not on the event loop.
-        read = partial(trio.to_thread.run_sync, _read, material, abandon_on_cancel=True)
-        switch.context, certificate = await read()
+        switch.context, certificate = await trio.to_thread.run_sync(_read, material, abandon_on_cancel=True)
         # A connection that was accepted before, with the old context, is known to the server by then.
         await trio.lowlevel.checkpoint()
         self.retire()

@@ -51,9 +51,9 @@ async def wait_usable(
         await trio.sleep(pause_s)
 
 
-def pauses() -> Iterator[float]:
+def pauses(longest_s: float = LONGEST_PAUSE_S) -> Iterator[float]:
     """Seconds between tries, without end: longer each time, and never two processes in step."""
     pause_s = SHORTEST_PAUSE_S
     while True:
         yield pause_s * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
-        pause_s = min(pause_s * 2, LONGEST_PAUSE_S)
+        pause_s = min(pause_s * 2, longest_s)
