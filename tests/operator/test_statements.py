@@ -8,13 +8,15 @@ from uuid import uuid4
 import pytest
 import trio
 
-from tenure_control.repository import access, credential, definition, intent, submission, view
+from tenure_control.repository import access, credential, definition, intent, session, submission, view
 from tenure_postgres import query
 from tests.harness import ScratchDatabase
 from tests.harness.operator import Answer, OperatorApi, open_operator
 from tests.operator.conftest import REPORT, SHOP
 
-PACKAGES = [package.__name__ for package in (access, credential, definition, intent, submission, view)]
+PACKAGES = [
+    package.__name__ for package in (access, credential, definition, intent, session, submission, view)
+]
 AS_OWNER = {"enrol_operator"}
 
 

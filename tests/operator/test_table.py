@@ -32,7 +32,6 @@ MISSING = [
     ("GET", f"/v1/projects/shop/runs/{uuid4()}/explain"),
     ("POST", f"/v1/projects/shop/runs/{uuid4()}/rerun"),
     ("POST", f"/v1/projects/shop/attempts/{uuid4()}/attest"),
-    ("POST", "/v1/workers/w1/drain"),
     ("GET", "/v1/quarantine"),
     ("GET", "/v1/quarantine/7"),
     ("POST", "/v1/quarantine/7/resolve"),

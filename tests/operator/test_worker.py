@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from uuid import uuid4
 
 import trio
 
 from tenure_contracts.identity import parse_worker_token
+from tenure_control.operator.worker import SESSIONS_SHOWN
 from tests.harness import ScratchDatabase
 from tests.harness.operator import OperatorApi, OperatorClient
-from tests.operator.holder import enrolled
+from tests.operator.holder import Holder, enrolled
 
 CREDENTIALS = "/v1/workers/w1/credentials"
 
@@ -95,6 +97,27 @@ async def test_bad_requests(owner: OperatorClient) -> None:
     assert (await owner.get("/v1/workers/none")).code == "not_found"
 
 
+async def test_a_credential_tells_when_it_was_first_used(api: OperatorApi) -> None:
+    first = (await api.owner.post(CREDENTIALS, {"request_id": str(uuid4())})).json
+    [unused] = (await api.owner.get(CREDENTIALS)).json["items"]
+    assert owner_of(api.database, first["token"]) == "w1"
+    [used] = (await api.owner.get(CREDENTIALS)).json["items"]
+    assert (unused["first_used_at"], used["first_used_at"] is None) == (None, False)
+    rotated = f"{CREDENTIALS}/{first['credential']}/rotate"
+    await api.owner.post(rotated, {"request_id": str(uuid4())})
+    [newer] = (await api.owner.get(CREDENTIALS)).json["items"]
+    assert (newer["version"], newer["first_used_at"]) == (2, None)
+
+
+async def test_a_second_credential_is_how_a_secret_changes_without_a_gap(api: OperatorApi) -> None:
+    older = (await api.owner.post(CREDENTIALS, {"request_id": str(uuid4())})).json
+    newer = (await api.owner.post(CREDENTIALS, {"request_id": str(uuid4())})).json
+    assert owner_of(api.database, older["token"]) == owner_of(api.database, newer["token"]) == "w1"
+    await api.owner.post(f"{CREDENTIALS}/{older['credential']}/revoke", {"request_id": str(uuid4())})
+    assert owner_of(api.database, older["token"]) is None
+    assert owner_of(api.database, newer["token"]) == "w1"
+
+
 async def test_workers_are_shown_with_their_sessions(api: OperatorApi, shop: str) -> None:
     await api.owner.post("/v1/workers/idle/credentials", {"request_id": str(uuid4())})
     holder = await enrolled(api, "w1", region="eu")
@@ -109,4 +132,60 @@ async def test_workers_are_shown_with_their_sessions(api: OperatorApi, shop: str
         "online",
     )
     assert (session["labels"], session["leases"], session["limit"]) == ({"region": "eu"}, 1, 8)
-    assert (await api.owner.get("/v1/workers/w1")).json == busy
+    assert (await api.owner.get("/v1/workers/w1")).json == {**busy, "sessions": [session]}
+    assert (await api.owner.get("/v1/workers/idle")).json == {**idle, "sessions": []}
+
+
+async def test_a_worker_is_shown_with_the_sessions_that_it_had(api: OperatorApi) -> None:
+    holder = await enrolled(api, "w1", region="eu")
+    other = await enrolled(api, "w2")
+    sessions = [holder.session]
+    for turn in range(SESSIONS_SHOWN + 2):
+        api.database.shift(timedelta(minutes=2))
+        holder.session, holder.labels = uuid4(), {"turn": str(turn)}
+        holder.register()
+        sessions.append(holder.session)
+    shown = (await api.owner.get("/v1/workers/w1")).json
+    told = shown["sessions"]
+    assert [session["session"] for session in told] == [
+        str(session) for session in reversed(sessions[-SESSIONS_SHOWN:])
+    ]
+    current, before, *_ = told
+    assert shown["session"] == current
+    assert (current["status"], current["ended_at"], current["replaced_by"]) == ("online", None, None)
+    assert (before["status"], before["replaced_by"]) == ("replaced", current["session"])
+    assert before["registered_at"] == before["seen_at"] < before["ended_at"] <= current["registered_at"]
+    assert (before["generation"], before["agent"], before["limit"]) == (SESSIONS_SHOWN + 2, "test", 8)
+    assert before["labels"] == {"turn": str(SESSIONS_SHOWN)}
+    assert str(other.session) not in str(told)
+
+
+DRAIN = "/v1/workers/w1/drain"
+
+
+async def test_a_drain_reaches_the_live_session_and_no_later_one(api: OperatorApi) -> None:
+    holder = await enrolled(api, "w1")
+    body = {"request_id": str(uuid4())}
+    asked = await api.owner.post(DRAIN, body)
+    assert (asked.status, asked.json["session"]["drain_requested"]) == (200, True)
+    api.database.shift(timedelta(minutes=2))
+    holder.session = uuid4()
+    holder.register()
+    again = await api.owner.post(DRAIN, body)
+    assert (again.status, again.json["session"]["drain_requested"]) == (200, False)
+    assert [each["drain_requested"] for each in again.json["sessions"]] == [False, True]
+    rows = api.database.rows("SELECT actor, object FROM tenure.security_audit_events WHERE action = 'drain'")
+    assert [tuple(row) for row in rows] == [("operator:root", "worker:w1")]
+
+
+async def test_a_drain_needs_a_session_and_a_role(api: OperatorApi) -> None:
+    assert (await api.owner.post(DRAIN, {"request_id": str(uuid4())})).code == "not_found"
+    await api.owner.post(CREDENTIALS, {"request_id": str(uuid4())})
+    refused = {"request_id": str(uuid4())}
+    assert (await api.owner.post(DRAIN, refused)).code == "state_conflict"
+    viewer = await api.enrol("vera", "viewer")
+    assert (await viewer.post(DRAIN, {"request_id": str(uuid4())})).code == "forbidden"
+    # What was refused has not been done: the same request may succeed later.
+    credential = (await api.owner.post(CREDENTIALS, {"request_id": str(uuid4())})).json
+    Holder(api.database, credential["token"]).register()
+    assert (await api.owner.post(DRAIN, refused)).json["session"]["drain_requested"]

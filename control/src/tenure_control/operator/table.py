@@ -97,7 +97,7 @@ _TABLE: Final = (
     _missing("attest_attempt", "POST", f"{_PROJECT}/attempts/{{attempt}}/attest"),
     _Row("list_workers", "GET", "/v1/workers", worker.show_all),
     _Row("show_worker", "GET", _WORKER, worker.show),
-    _missing("drain_worker", "POST", f"{_WORKER}/drain"),
+    _Row("drain_worker", "POST", f"{_WORKER}/drain", worker.drain, _SMALL),
     _Row("list_credentials", "GET", f"{_WORKER}/credentials", worker.show_credentials),
     _Row("issue_credential", "POST", f"{_WORKER}/credentials", worker.issue, _SMALL),
     _Row("rotate_credential", "POST", f"{_WORKER}/credentials/{{credential}}/rotate", worker.rotate, _SMALL),

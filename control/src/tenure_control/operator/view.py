@@ -116,9 +116,12 @@ def attempt_of(row: Row) -> RunAttempt:
 
 def worker_of(row: Row) -> Worker:
     """A worker with its current session."""
-    if row["session"] is None:
-        return Worker(worker=row["worker"])
-    session = WorkerSession(
+    return Worker(worker=row["worker"], session=None if row["session"] is None else session_of(row))
+
+
+def session_of(row: Row) -> WorkerSession:
+    """A session of a worker."""
+    return WorkerSession(
         session=str(row["session"]),
         generation=row["generation"],
         status=row["status"],
@@ -129,10 +132,12 @@ def worker_of(row: Row) -> Worker:
         leases=row["leases"],
         agent=row["agent"],
         registered_at=Instant.of(row["registered_at"]),
+        seen_at=Instant.of(row["seen_at"]),
         expires_at=Instant.of(row["expires_at"]),
+        ended_at=instant(row["ended_at"]),
+        replaced_by=None if row["replaced_by"] is None else str(row["replaced_by"]),
         drain_requested=row["drain_requested"],
     )
-    return Worker(worker=row["worker"], session=session)
 
 
 def credential_of(row: Row) -> Credential:
@@ -144,6 +149,7 @@ def credential_of(row: Row) -> Credential:
         state=row["state"],
         created_at=Instant.of(row["created_at"]),
         expires_at=instant(row["expires_at"]),
+        first_used_at=instant(row["first_used_at"]),
     )
 
 

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+from msgspec import structs
+
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import WORKER_SECRET_DOMAIN, worker_token
 from tenure_contracts.operator.page import Requested
-from tenure_contracts.operator.worker import Issued
+from tenure_contracts.operator.worker import Issued, Worker
 from tenure_contracts.wire.codec import decode
 from tenure_control.operator.answer import answer
 from tenure_control.operator.gate import check, demand, named, new_name
 from tenure_control.operator.page import after_name, asked_page, page
 from tenure_control.operator.secret import Secret, new_id, new_secret
 from tenure_control.operator.surface import Surface
-from tenure_control.operator.view import credential_of, worker_of
+from tenure_control.operator.view import credential_of, session_of, worker_of
 from tenure_control.repository.access.audit import record
 from tenure_control.repository.access.caller import admit_caller
 from tenure_control.repository.credential import credential as stored
+from tenure_control.repository.session import session as sessions
 from tenure_control.repository.view import workers as views
 from tenure_http import Request, Response
 from tenure_postgres.database import Connection, Row
+
+SESSIONS_SHOWN: Final = 32
 
 
 async def show_all(surface: Surface, request: Request) -> Response:
@@ -35,18 +42,32 @@ async def show_all(surface: Surface, request: Request) -> Response:
 
 
 async def show(surface: Surface, request: Request) -> Response:
-    """One worker."""
+    """One worker, with its newest sessions."""
     needed = demand(request, "viewer")
     name = named(request, "worker")
 
-    async def unit(connection: Connection) -> Row | None:
+    async def unit(connection: Connection) -> Worker:
         await admit_caller(connection, needed)
-        return await views.show_worker(connection, name)
+        return await _shown(connection, name)
 
-    row = await surface.database.fetch(unit)
-    if row is None:
-        raise Refusal("not_found", f"There is no worker {name}.")
-    return answer(worker_of(row))
+    return answer(await surface.database.fetch(unit))
+
+
+async def drain(surface: Surface, request: Request) -> Response:
+    """Ask the worker's live session to take nothing more; a later session of it is not meant."""
+    needed = demand(request, "operator")
+    await check(surface, needed)
+    name, body = named(request, "worker"), _body(request)
+
+    async def unit(connection: Connection) -> Worker:
+        operator = await admit_caller(connection, needed)
+        await _shown(connection, name)
+        is_new = await record(connection, operator, "drain", f"worker:{name}", request_id=body.request_id)
+        if is_new and not await sessions.request_drain(connection, name):
+            raise Refusal("state_conflict", f"Worker {name} has no live session.")
+        return await _shown(connection, name)
+
+    return answer(await surface.database.transact(unit))
 
 
 async def show_credentials(surface: Surface, request: Request) -> Response:
@@ -124,6 +145,14 @@ async def revoke(surface: Surface, request: Request) -> Response:
         return await _taken(connection, credential, worker)
 
     return answer(credential_of(await surface.database.transact(unit)))
+
+
+async def _shown(connection: Connection, name: str) -> Worker:
+    row = await views.show_worker(connection, name)
+    if row is None:
+        raise Refusal("not_found", f"There is no worker {name}.")
+    newest = await views.list_sessions(connection, name, SESSIONS_SHOWN)
+    return structs.replace(worker_of(row), sessions=[session_of(each) for each in newest])
 
 
 def _new_secret(credential: str) -> Secret:

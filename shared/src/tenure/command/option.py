@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -26,6 +27,16 @@ def operator(command: F) -> F:
 def project(command: F) -> F:
     """`--project`, required."""
     return click.option("--project", "-p", required=True, metavar="P", help="The project.")(command)
+
+
+def request_id(command: F) -> F:
+    """`--request-id`, a fresh one unless it is given."""
+    return click.option(
+        "--request-id",
+        metavar="UUID",
+        default=lambda: str(uuid.uuid4()),
+        help="The id of the request: given again after an answer was lost, nothing happens twice.",
+    )(command)
 
 
 def as_json(command: F) -> F:

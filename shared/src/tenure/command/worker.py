@@ -1,22 +1,24 @@
-"""`tenure worker`: run one, enrol one, list them."""
+"""`tenure worker`: run one, enrol one, list them, drain one."""
 
 from __future__ import annotations
 
 import os
-import uuid
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from tenure import output, where
 from tenure.client import Operator, path
-from tenure.command import option
+from tenure.command import credential, option
 
 
 @click.group()
 def command() -> None:
     """Workers execute attempts. They only ever talk outward, to ingress."""
+
+
+command.add_command(credential.command, "credential")
 
 
 @command.command()
@@ -51,18 +53,21 @@ def run(**flags: object) -> int:
 
 @command.command()
 @click.argument("worker")
+@option.request_id
 @option.operator
 @option.as_json
-def enroll(worker: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
-    """Issue a credential for a worker and print its token, once.
+def enroll(
+    worker: str, request_id: str, control_url: str | None, operator_token: str | None, json_: bool
+) -> None:
+    """Issue a credential for a worker and print its token, once. Others that it has stay in force.
 
     \b
     Example:
       (umask 077; tenure worker enroll w1 > w1.token)
     """
     with Operator(control_url, operator_token) as operator:
-        answer = operator.post(path("workers", worker, "credentials"), {"request_id": str(uuid.uuid4())})
-    output.show_json(answer) if json_ else output.say(answer["token"])
+        answer = operator.post(path("workers", worker, "credentials"), {"request_id": request_id})
+    output.show_json(answer) if json_ else output.say(credential.token_of(answer))
 
 
 @command.command("list")
@@ -89,7 +94,7 @@ def list_workers(control_url: str | None, operator_token: str | None, json_: boo
 @option.operator
 @option.as_json
 def show(worker: str, control_url: str | None, operator_token: str | None, json_: bool) -> None:
-    """Show one worker and its current session.
+    """Show one worker, its current session, and its last sessions.
 
     \b
     Example:
@@ -97,10 +102,42 @@ def show(worker: str, control_url: str | None, operator_token: str | None, json_
     """
     with Operator(control_url, operator_token) as operator:
         view = operator.get(path("workers", worker))
-    output.show_json(view) if json_ else output.show_fields(_flat(view))
+    output.show_json(view) if json_ else _show(view)
+
+
+@command.command()
+@click.argument("worker")
+@option.request_id
+@option.operator
+@option.as_json
+def drain(
+    worker: str, request_id: str, control_url: str | None, operator_token: str | None, json_: bool
+) -> None:
+    """Ask a worker to take nothing more. What it runs goes on to its end, and then the worker leaves.
+
+    \b
+    Example:
+      tenure worker drain w1
+    """
+    with Operator(control_url, operator_token) as operator:
+        view = operator.post(f"{path('workers', worker)}/drain", {"request_id": request_id})
+    output.show_json(view) if json_ else _show(view)
+
+
+SESSION_COLUMNS: Final = (
+    *("generation", "session", "status", "registered_at", "seen_at", "ended_at"),
+    *("replaced_by", "limit", "agent", "labels"),
+)
+
+
+def _show(worker: dict[str, Any]) -> None:
+    output.show_fields(_flat(worker))
+    if worker["sessions"]:
+        output.say()
+        output.show_table(SESSION_COLUMNS, worker["sessions"])
 
 
 def _flat(worker: dict[str, Any]) -> dict[str, Any]:
-    """A worker and its session in one."""
+    """A worker and its current session in one."""
     session = worker["session"] or {"status": "never seen"}
-    return {**{name: value for name, value in worker.items() if name != "session"}, **session}
+    return {"worker": worker["worker"], **session}

@@ -11,7 +11,7 @@ from tenure_contracts.wire.field import Instant
 
 
 class WorkerSession(Answer, frozen=True, kw_only=True):
-    """The current session of a worker."""
+    """A session of a worker. One that went offline or was replaced has ended, and never comes back."""
 
     session: str
     generation: int
@@ -23,15 +23,22 @@ class WorkerSession(Answer, frozen=True, kw_only=True):
     leases: int
     agent: str
     registered_at: Instant
+    seen_at: Instant
     expires_at: Instant
+    ended_at: Instant | None = None
+    replaced_by: str | None = None
     drain_requested: bool = False
 
 
 class Worker(Answer, frozen=True, kw_only=True):
-    """A worker; one that never connected has no session."""
+    """A worker and its current session; one that never connected has none.
+
+    `sessions` has the newest ones, newest first and the current one among them, at most 32; a list has none.
+    """
 
     worker: str
     session: WorkerSession | None = None
+    sessions: list[WorkerSession] | UnsetType = UNSET
 
 
 class Credential(Answer, frozen=True, kw_only=True):

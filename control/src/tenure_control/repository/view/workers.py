@@ -18,3 +18,8 @@ async def list_workers(connection: Connection, after: str | None, limit: int) ->
 async def show_worker(connection: Connection, worker: str) -> Row | None:
     """One worker."""
     return await connection.fetchrow(QUERIES["workers"], worker, None, 1)
+
+
+async def list_sessions(connection: Connection, worker: str, limit: int) -> list[Row]:
+    """The newest sessions of a worker, newest first."""
+    return await connection.fetch(QUERIES["worker_sessions"], worker, limit)
