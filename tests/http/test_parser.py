@@ -105,6 +105,12 @@ MALFORMED = {
     "one bare line feed": post().replace(b"test\r\n", b"test\n"),
     "bare carriage return": with_lines("X-A: 1\rX-B: 2"),
     "NUL in a value": with_lines("X-A: a\0b"),
+    "NUL in a name": with_lines("X\0A: ab"),
+    "NUL in the target": get("/a\0b"),
+    "NUL in the method": get("/a", method="G\0T"),
+    "NUL in the version": get("/a").replace(b"1.1", b"1.\0"),
+    "NUL first": b"\0" + get("/x"),
+    "folded request line": get("/a").replace(b" HTTP", b"\r\n HTTP"),
     "escape in a value": with_lines("X-A: a\x1bb"),
     "no version": b"GET /\r\n\r\n",
     "two spaces": b"GET  / HTTP/1.1\r\nHost: t\r\n\r\n",
@@ -112,6 +118,9 @@ MALFORMED = {
     "a TLS hello": bytes.fromhex("16030100c4010000c00303") + b"\0" * 50,
     "chunk size no number": with_lines("Transfer-Encoding: chunked", body=b"zz\r\n{}\r\n0\r\n\r\n"),
     "chunk longer than said": with_lines("Transfer-Encoding: chunked", body=b"1\r\n{}\r\n0\r\n\r\n"),
+    "chunk size of no digits": with_lines("Transfer-Encoding: chunked", body=b"\r\n{}\r\n0\r\n\r\n"),
+    "signed chunk size": with_lines("Transfer-Encoding: chunked", body=b"+2\r\n{}\r\n0\r\n\r\n"),
+    "folded trailer": with_lines("Transfer-Encoding: chunked", body=b"0\r\n X: 1\r\n\r\n"),
     "chunk size of 40 digits": with_lines("Transfer-Encoding: chunked", body=b"f" * 40 + b"\r\n{}"),
 }  # fmt: skip
 
@@ -126,6 +135,13 @@ def test_malformed_bytes_are_no_request(data: bytes, size: int) -> None:
     ("data", "code"),
     [
         (with_lines("Transfer-Encoding: gzip, chunked"), "not_available"),
+        (with_lines("Transfer-Encoding: chunked, chunked"), "not_available"),
+        (with_lines("Transfer-Encoding: chunked, identity"), "not_available"),
+        (with_lines("Transfer-Encoding: chunked", "Transfer-Encoding: chunked"), "not_available"),
+        (with_lines("Transfer-Encoding: xchunked"), "not_available"),
+        (with_lines("Transfer-Encoding: identity"), "not_available"),
+        (get("/x").replace(b"1.1", b"1.2"), "upgrade_required"),
+        (get("/x").replace(b"1.1", b"3.0"), "upgrade_required"),
         (with_lines("Content-Length: 2", "Connection: Upgrade", "Upgrade: websocket"), "upgrade_required"),
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "upgrade_required"),
         (post("/" + "a" * 2048), "uri_too_long"),
@@ -134,6 +150,7 @@ def test_malformed_bytes_are_no_request(data: bytes, size: int) -> None:
         (post(extra=["X: " + "a" * 17_000]), "header_too_large"),
         (post(extra=["X: " + "a" * 17_000])[:-30], "header_too_large"),
         (post(extra=[f"X{number}: 1" for number in range(62)]), "header_too_large"),
+        (get("/")[:-2] + b"X:\r\n" * 100, "header_too_large"),
     ],
 )  # fmt: skip
 def test_other_refusals_of_a_head(data: bytes, code: str) -> None:
@@ -144,6 +161,41 @@ def test_other_refusals_of_a_head(data: bytes, code: str) -> None:
 def test_the_bounds_themselves_are_allowed() -> None:
     head, _, _ = parse(post("/" + "a" * 2047, extra=[f"X{number}: 1" for number in range(61)]), 65536)
     assert (len(head.target), len(head.headers)) == (2048, 64)
+
+
+@pytest.mark.parametrize("size", [7, 1000, 65536])
+def test_a_header_may_have_16_kib_and_not_a_byte_more(size: int) -> None:
+    rest = len(post(body=b"", length="0", extra=["X: "]))
+    fill = "a" * (16 * 1024 - rest)
+    parse(post(body=b"", length="0", extra=["X: " + fill]), size)
+    assert code_of(post(body=b"", length="0", extra=["X: " + fill + "a"]), size) == "header_too_large"
+
+
+def test_a_flood_of_lines_is_refused_before_anybody_parses_it() -> None:
+    parser = RequestParser(LIMITS)
+    with pytest.raises(Refusal, match="header_too_large"):
+        parser.receive_head(get("/")[:-2] + b"X:\r\n" * 16_000 + b"\r\n")
+    assert parser._h11.trailing_data[0] == b""
+
+
+@pytest.mark.parametrize(
+    ("target", "path", "query"),
+    [
+        ("http://test/echo", "/echo", ""),
+        ("HTTPS://user@other:8443/echo?x=1", "/echo", "x=1"),
+        ("http://test", "/", ""),
+        ("http://test?x=1", "/", "x=1"),
+        ("/http://test/echo", "/http://test/echo", ""),
+        ("//test/echo", "//test/echo", ""),
+        ("ftp://test/echo", "ftp://test/echo", ""),
+        ("http:///echo", "http:///echo", ""),
+        ("*", "*", ""),
+        ("test:443", "test:443", ""),
+    ],
+)
+def test_an_absolute_target_is_as_good_as_its_path(target: str, path: str, query: str) -> None:
+    head, _, _ = parse(get(target), 65536)
+    assert (head.target, head.path, head.query_string) == (target, path, query)
 
 
 def test_a_refusal_does_not_quote_the_peer() -> None:
@@ -162,6 +214,32 @@ def test_a_chunked_body_is_bounded_in_bytes_and_in_chunks() -> None:
     assert parser.receive_head(chunked) is not None
     with pytest.raises(Refusal, match="content_too_large"):
         parser.receive_body(b"1\r\na\r\n" * 4, 1000)
+
+
+def of_chunks(body: bytes) -> bytes:
+    return with_lines("Transfer-Encoding: chunked", body=body)
+
+
+@pytest.mark.parametrize("size", [1, 65536])
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (of_chunks(b"1\r\na\r\n" * 1025), "content_too_large"),
+        (of_chunks(b"fffffffffffffff\r\n" + b"a" * 10_001), "content_too_large"),
+        (of_chunks(b"1;" + b"x" * 17_000), "header_too_large"),
+        (of_chunks(b"1" * 17_000), "header_too_large"),
+        (of_chunks(b"0\r\n" + b"X: 1\r\n" * 3000), "header_too_large"),
+        (of_chunks(b"0\r\nX: " + b"a" * 17_000), "header_too_large"),
+    ],
+    ids=["many chunks", "a giant chunk", "long extension", "long size", "many trailers", "long trailer"],
+)
+def test_bombs_of_chunks_end_at_a_bound(data: bytes, code: str, size: int) -> None:
+    assert code_of(data, size) == code
+
+
+def test_extensions_and_trailers_are_dropped() -> None:
+    head, body, parser = parse(of_chunks(b"1;a=b;c\r\n{\r\n1;d\r\n}\r\n0;e\r\nHost: x\r\n\r\n"), 65536)
+    assert (body, head.header("host"), parser.has_tail) == (b"{}", "t", False)
 
 
 def end_in_head(parser: RequestParser) -> None:

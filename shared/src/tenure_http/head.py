@@ -17,6 +17,8 @@ from tenure_http.message import Head
 from tenure_http.route import Route
 
 _CONTROLS: Final = bytes(byte for byte in (*range(32), 127) if byte not in b"\t\n\r")
+_END: Final = b"\r\n\r\n"
+_AUTHORITY: Final = re.compile(r"(?i)^https?://[^/?#]+")
 _LENGTH_LINE: Final = re.compile(rb"(?i)\ncontent-length:[ \t]*([^\r\n]*)")
 
 # Of these a second line is never a list, and a proxy may have read the other one.
@@ -25,13 +27,36 @@ _SINGULAR: Final = frozenset(
 )
 
 
+def check_block(received: bytearray, limits: Limits) -> None:
+    """Whether what was received of a header is small enough to be parsed; the body may have begun after it.
+
+    Parsing takes as long for an empty line as for a hundred bytes, and h11 bounds neither the lines nor what
+    arrives complete in one read.
+
+    Raises:
+        Refusal: `uri_too_long`, `header_too_large`.
+    """
+    end = received.find(_END)
+    size = len(received) if end < 0 else end + len(_END)
+    if size > limits.header_bytes:
+        # A request line that fills the bound alone is a target too long, not a header too large.
+        if b"\n" not in received[: limits.header_bytes]:
+            raise _long_target(limits)
+        raise Refusal("header_too_large", f"The header may have at most {limits.header_bytes} bytes.")
+    if received.count(b"\n", 0, size) > limits.headers + 2:
+        raise Refusal("header_too_large", f"The header may have at most {limits.headers} lines.")
+
+
 def inspect_head(event: h11.Request, block: bytes, limits: Limits, peer: str) -> Head:
     """The checked head of a request. `block` is the header as received, up to and with its blank line.
 
+    A target in absolute form, which every server must take, is as good as its path.
+
     Raises:
-        Refusal: `uri_too_long`, `header_too_large`, `upgrade_required`, `malformed_request`.
+        Refusal: `uri_too_long`, `upgrade_required`, `malformed_request`.
     """
-    _check_sizes(event, block, limits)
+    if len(event.target) > limits.target_bytes:
+        raise _long_target(limits)
     if event.http_version not in {b"1.1", b"1.0"}:
         raise Refusal("upgrade_required", "This server speaks HTTP/1.1.")
     _check_lines(block)
@@ -41,7 +66,7 @@ def inspect_head(event: h11.Request, block: bytes, limits: Limits, peer: str) ->
     chunked = _check_coding(event, headers)
     length = _length(block) if b"content-length" in headers else None
     target = event.target.decode("ascii")
-    path, _, query = target.partition("?")
+    path, _, query = _origin_form(target).partition("?")
     keep_alive = event.http_version == b"1.1" and b"close" not in _tokens(headers.get(b"connection", b""))
     return Head(event.method.decode("ascii"), target, path, query, headers, peer, length, chunked, keep_alive)
 
@@ -68,14 +93,15 @@ def too_large(body_bytes: int) -> Refusal:
     return Refusal("content_too_large", f"The body may have at most {body_bytes} bytes.")
 
 
-def _check_sizes(event: h11.Request, block: bytes, limits: Limits) -> None:
-    if len(event.target) > limits.target_bytes:
-        raise Refusal("uri_too_long", f"The target may have at most {limits.target_bytes} bytes.")
-    # h11 bounds what it keeps while a header is incomplete, not what arrives complete in one read.
-    if len(block) > limits.header_bytes:
-        raise Refusal("header_too_large", f"The header may have at most {limits.header_bytes} bytes.")
-    if len(event.headers) > limits.headers:
-        raise Refusal("header_too_large", f"The header may have at most {limits.headers} lines.")
+def _long_target(limits: Limits) -> Refusal:
+    return Refusal("uri_too_long", f"The target may have at most {limits.target_bytes} bytes.")
+
+
+def _origin_form(target: str) -> str:
+    if target.startswith("/"):
+        return target
+    rest = _AUTHORITY.sub("", target, count=1)
+    return f"/{rest}" if rest != target and not rest.startswith("/") else rest
 
 
 def _check_lines(block: bytes) -> None:

@@ -7,7 +7,7 @@ from typing import Final
 import h11
 
 from tenure_contracts.error import Refusal
-from tenure_http.head import inspect_head, too_large
+from tenure_http.head import check_block, inspect_head, too_large
 from tenure_http.limits import Limits
 from tenure_http.message import Head
 
@@ -39,11 +39,9 @@ class RequestParser:
             Refusal: the request cannot be served and nothing after it can be understood.
         """
         self._received += data
+        check_block(self._received, self._limits)
         self._h11.receive_data(bytes(data))
-        try:
-            event = self._next_event()
-        except Refusal as refusal:
-            raise self._blame_target(refusal) from refusal.__cause__
+        event = self._next_event()
         if not isinstance(event, h11.Request):
             return None
         block = bytes(self._received[: len(self._received) - len(self._h11.trailing_data[0])])
@@ -79,11 +77,15 @@ class RequestParser:
         return self._h11.they_are_waiting_for_100_continue
 
     def _take(self, event: h11.Data, body_bytes: int) -> None:
-        self._chunks += event.chunk_start
+        # Ends, not starts: h11 says no start when the size of a chunk arrives without its first byte.
+        self._chunks += event.chunk_end
         if self._chunks > self._limits.chunks:
             raise Refusal("content_too_large", f"The body may have at most {self._limits.chunks} chunks.")
-        # One event is the rule: its bytes are kept as they are.
-        self._body = event.data if self._body is None else self._body + event.data
+        # One event is the rule: its bytes are kept as they are. More are appended in place.
+        if self._body is None:
+            self._body = event.data
+        else:
+            self._body += event.data
         if len(self._body) > body_bytes:
             raise too_large(body_bytes)
 
@@ -93,12 +95,6 @@ class RequestParser:
         except h11.RemoteProtocolError as error:
             code = _CODES.get(error.error_status_hint, "malformed_request")
             raise Refusal(code, _detail(code)) from error
-
-    def _blame_target(self, refusal: Refusal) -> Refusal:
-        # A request line that fills the header's bound alone is a target too long, not a header too large.
-        if refusal.code == "header_too_large" and b"\n" not in self._received:
-            return Refusal("uri_too_long")
-        return refusal
 
 
 def _detail(code: str) -> str:
