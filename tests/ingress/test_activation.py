@@ -235,7 +235,9 @@ async def test_an_attempt_that_ended_is_settled(worker: FakeWorker, seed: Seed) 
         seed.settle_lost(run)
         with refused("attempt_settled"):
             await act(worker, work)
-        assert seed.events(run)[-1] == "attempt.late_callback"
+        # Its own start, come once more, tells nothing new of it.
+        kept = act is not ACTS["starting"]
+        assert seed.events(run).count("attempt.late_callback") == kept
 
 
 async def test_work_that_went_back_to_the_queue_is_fenced(worker: FakeWorker, seed: Seed) -> None:

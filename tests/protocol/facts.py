@@ -65,7 +65,17 @@ def nothing_changes(database: ScratchDatabase, *, but: Collection[str] = ()) -> 
     """Expect that the block has no effect, apart from these columns: `run_leases.version`."""
     before = picture(database, without=but)
     yield
-    assert picture(database, without=but) == before
+    changes = _changes(before, picture(database, without=but))
+    assert not changes, json.dumps(changes, indent=1)
+
+
+def _changes(before: Picture, after: Picture) -> dict[str, list[list[dict[str, Any]]]]:
+    """Of each table that differs, the rows that are gone and the rows that came."""
+    return {
+        table: [[row for row in was if row not in now], [row for row in now if row not in was]]
+        for (table, was), now in zip(before.items(), after.values(), strict=True)
+        if was != now
+    }
 
 
 def check_events(database: ScratchDatabase) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import httpx
 
@@ -12,6 +13,9 @@ from tenure_ingress.repository.call import QUERIES
 from tests.harness import FaultProxy, ScratchDatabase, open_proxy
 from tests.harness.fake_worker import PLAIN, TIMEOUT_S
 from tests.harness.ingress import RunningIngress, open_ingress
+
+GATED: Final = "tenure.workers, tenure.worker_sessions, tenure.runs, tenure.run_attempts, tenure.run_leases"
+"""Whoever locks these tables makes every call wait that changes something."""
 
 
 @dataclass(frozen=True)

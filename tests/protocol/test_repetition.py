@@ -13,7 +13,7 @@ from tests.harness.seed import Seed
 from tests.protocol.call import Call, Case, arrange
 from tests.protocol.facts import check_events, counted, nothing_changes
 from tests.protocol.repetition import WAYS, Way, facts, verdicts
-from tests.protocol.site import Site, open_site, wait_until_sent
+from tests.protocol.site import GATED, Site, open_site, wait_until_sent
 from tests.protocol.table import CALLS
 
 MOVED = frozenset({"lease_version", "expires_at"})
@@ -23,13 +23,6 @@ GATES = {
     "both before they have locked a row": "EXCLUSIVE",
     "one while the other holds its rows": "SHARE",
 }
-GATED = "tenure.workers, tenure.worker_sessions, tenure.runs, tenure.run_attempts, tenure.run_leases"
-
-
-@pytest.fixture
-def seed(database: ScratchDatabase) -> Seed:
-    """Rows to begin with."""
-    return Seed(database)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -138,7 +138,8 @@ BEGIN
                 IF refusal IS NULL THEN
                     status := 'applied';
                     PERFORM tenure.cross_barrier(p_attempts[i], workers[i], server_time);
-                ELSIF refusal = 'attempt_settled' THEN
+                ELSIF refusal = 'attempt_settled' AND a.barrier_at IS NULL THEN
+                    -- What did start before it ended is told nothing new by its own start, come once more.
                     PERFORM tenure.record_late_callback(
                         p_attempts[i], 'starting', p_contents[i], workers[i], '{}', server_time);
                 END IF;

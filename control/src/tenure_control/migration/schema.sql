@@ -228,7 +228,6 @@ DECLARE
     a tenure.run_attempts;
     r tenure.runs;
     stored jsonb;
-    evidence jsonb;
 BEGIN
     server_time := tenure.clock();
     FOR i IN 1 .. cardinality(p_attempts) LOOP
@@ -243,7 +242,6 @@ BEGIN
             l := judged.lease;
             SELECT * INTO STRICT a FROM tenure.run_attempts x WHERE x.attempt = p_attempts[i];
             SELECT * INTO STRICT r FROM tenure.runs x WHERE x.run = a.run;
-            evidence := jsonb_build_object('outcome', p_outcomes[i], 'exit_code', p_exit_codes[i]);
             IF a.outcome_content = p_contents[i] THEN
                 status := 'replayed';
             ELSIF a.outcome_content IS NOT NULL THEN
@@ -266,10 +264,15 @@ BEGIN
                     p_error_codes[i], p_error_messages[i], tenure.jsonb_or_null(p_logs[i]), p_stop_answers[i],
                     p_contents[i], l.expires_at <= server_time, workers[i], server_time);
             END IF;
-            IF status = 'settled' OR refusal = 'content_conflict' THEN
-                PERFORM tenure.record_late_callback(
-                    p_attempts[i], 'complete', p_contents[i], workers[i], evidence, server_time);
-            END IF;
+        END IF;
+        -- What was superseded changes nothing, but it was told by one who held the work: somebody executed it.
+        IF status = 'settled' OR refusal = 'content_conflict'
+           OR (refusal = 'lease_fenced' AND tenure.was_offered(
+                   p_attempts[i], workers[i], p_offers[i], p_tokens[i], p_lease_generations[i])) THEN
+            PERFORM tenure.record_late_callback(
+                p_attempts[i], 'complete', p_contents[i], workers[i],
+                jsonb_build_object('lease_generation', p_lease_generations[i], 'outcome', p_outcomes[i],
+                                   'exit_code', p_exit_codes[i]), server_time);
         END IF;
         SELECT k.* INTO late, output_flag, attempt_status, run_status
         FROM tenure.stored_outcome(p_attempts[i]) k WHERE status IS NOT NULL;
@@ -874,7 +877,8 @@ BEGIN
                 IF refusal IS NULL THEN
                     status := 'applied';
                     PERFORM tenure.cross_barrier(p_attempts[i], workers[i], server_time);
-                ELSIF refusal = 'attempt_settled' THEN
+                ELSIF refusal = 'attempt_settled' AND a.barrier_at IS NULL THEN
+                    -- What did start before it ended is told nothing new by its own start, come once more.
                     PERFORM tenure.record_late_callback(
                         p_attempts[i], 'starting', p_contents[i], workers[i], '{}', server_time);
                 END IF;
@@ -2085,6 +2089,22 @@ CREATE FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uui
 $$;
 
 ALTER FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) OWNER TO tenure_owner;
+
+--
+-- Name: was_offered(uuid, text, uuid, bytea, integer); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+--
+
+CREATE FUNCTION tenure.was_offered(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM tenure.spent_offers o
+        WHERE o.offer = p_offer AND o.attempt = p_attempt AND o.worker = p_worker AND o.token_digest = p_token
+          AND o.lease_generation = p_lease_generation)
+$$;
+
+ALTER FUNCTION tenure.was_offered(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) OWNER TO tenure_owner;
 
 --
 -- Name: work_for_others(integer[]); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -3864,6 +3884,12 @@ REVOKE ALL ON FUNCTION tenure.wait_for_dispatchable(p_attempt uuid) FROM PUBLIC;
 --
 
 REVOKE ALL ON FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) FROM PUBLIC;
+
+--
+-- Name: FUNCTION was_offered(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer); Type: ACL; Schema: tenure; Owner: tenure_owner
+--
+
+REVOKE ALL ON FUNCTION tenure.was_offered(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) FROM PUBLIC;
 
 --
 -- Name: FUNCTION work_for_others(p_classes integer[]); Type: ACL; Schema: tenure; Owner: tenure_owner
