@@ -45,6 +45,7 @@ Operation: TypeAlias = Callable[[Service, Token, UUID, M, Waiting], Awaitable[A]
 COMMON: Final = (
     "malformed_request",
     "credential_required",
+    "credential_refused",
     "unknown_route",
     "method_not_allowed",
     "request_timeout",
@@ -64,10 +65,11 @@ COMMON: Final = (
 )
 """What any call may be refused with before its body is read.
 
-`not_available` is also the answer to a transfer coding that is not `chunked`.
+`not_available` is also the answer to a transfer coding that is not `chunked`. A token that has not the form
+of one is refused here, one that nobody knows when the database is asked.
 """
 
-READ: Final = ("invalid_json", "unknown_field", "invalid_field", "credential_refused", "busy")
+READ: Final = ("invalid_json", "unknown_field", "invalid_field", "busy")
 """What any call may be refused with once its body is read."""
 
 _SESSION: Final = ("session_fenced",)

@@ -82,8 +82,9 @@ def _description(limits: Limits) -> str:
         "What a worker says to the ingress. Every call is a POST of one JSON body in UTF-8, and every call "
         "may be repeated: a repetition has no second effect and is answered with the facts of the first.\n\n"
         "Times are RFC 3339 with an offset; answers are in UTC with microseconds. UUIDs in bodies may be "
-        "written without hyphens. Bytes are base64url without padding. Of a key that occurs twice the last "
-        "one counts. Requests with unknown keys are refused; fields may be added to answers.\n\n"
+        "written without hyphens. Bytes are base64url without padding. Integers are written without fraction "
+        "and exponent. Of a key that occurs twice the last one counts. Requests with unknown keys are "
+        "refused; fields may be added to answers.\n\n"
         f"The header of a request has at most {limits.header_bytes} bytes in {limits.headers} lines, its "
         f"target at most {limits.target_bytes} bytes, a chunked body at most {limits.chunks} chunks. A "
         f"header takes at most {limits.header_time_s:g} s to arrive, a body {limits.body_time_s:g} s.\n\n"
@@ -183,9 +184,7 @@ def _headers(codes: tuple[str, ...]) -> Json:
     sent = [{name for name, _ in problem(_sample(code), "").headers} for code in codes]
     certain = set.intersection(*sent)
     return {
-        name: {**_HEADERS[name], "required": True}
-        if name in certain
-        else {"$ref": f"#/components/headers/{name}"}
+        name: _HEADERS[name] | ({"required": True} if name in certain else {})
         for name in sorted({"Connection"}.union(*sent))
     }
 

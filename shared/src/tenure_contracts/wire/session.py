@@ -21,8 +21,13 @@ class Register(Request, frozen=True, kw_only=True):
 
     request_id: UUID
     labels: Labels = msgspec.field(default_factory=dict)
-    executors: Annotated[tuple[Executor, ...], Meta(min_length=1, max_length=2)]
-    handlers: Annotated[tuple[HandlerName, ...], Meta(max_length=bounds.HANDLERS)] = ()
+    executors: Annotated[
+        tuple[Executor, ...], Meta(min_length=1, max_length=2, extra_json_schema={"uniqueItems": True})
+    ]
+    handlers: Annotated[
+        tuple[HandlerName, ...],
+        Meta(max_length=bounds.HANDLERS, extra_json_schema={"uniqueItems": True}),
+    ] = ()
     limit: Annotated[int, Meta(ge=1, le=bounds.SESSION_LIMIT)]
     session_lease_s: Annotated[float, Meta(ge=bounds.SESSION_LEASE_S_MIN, le=bounds.SESSION_LEASE_S_MAX)] = (
         bounds.SESSION_LEASE_S
