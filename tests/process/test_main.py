@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -31,9 +32,11 @@ sys.exit(run("tenure.x", read, serve))
 """
 
 
-def ends(*, serve: str, read: str = "return Settings()") -> tuple[int, list[Any]]:
+def ends(*, serve: str, read: str = "return Settings()", before: str = "") -> tuple[int, list[Any]]:
     """The exit code and the log of a process."""
-    program = PROGRAM.format(read=read, serve=textwrap.indent(textwrap.dedent(serve), "    ").strip())
+    program = f"{before}\n" + PROGRAM.format(
+        read=read, serve=textwrap.indent(textwrap.dedent(serve), "    ").strip()
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
     )
@@ -48,6 +51,16 @@ def test_signals_reach_the_service_and_it_says_how_the_process_ends(number: sign
             return received + 50
     """
     assert ends(serve=serve) == (number + 50, [])
+
+
+def test_it_has_as_many_descriptors_as_it_may_have() -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = f"import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (256, {most}))"
+    serve = f"""
+        import resource
+        return 0 if resource.getrlimit(resource.RLIMIT_NOFILE) == ({most}, {most}) else 1
+    """
+    assert ends(serve=serve, before=few) == (0, [])
 
 
 def test_settings_that_cannot_be_meant_are_one_line_and_78() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import resource
 import signal
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -50,6 +51,7 @@ def run(name: str, read_settings: Callable[[], S], serve: Serve[S], *, process: 
     Every way to end is one line in the log of `name`, an unexpected error with its traceback included.
     """
     configure_logging(process=process)
+    _allow_descriptors()
     log = structlog.get_logger(name)
     try:
         settings = read_settings()
@@ -63,6 +65,12 @@ def run(name: str, read_settings: Callable[[], S], serve: Serve[S], *, process: 
     except Exception:
         log.exception("failed")
         return ExitCode.FAILED
+
+
+def _allow_descriptors() -> None:
+    """As many open files as the system lets us have: the usual 1024 are fewer connections than we serve."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def _under_signals(serve: Serve[S], settings: S, has_parent: bool) -> int:
