@@ -46,3 +46,15 @@ def test_a_terminal_is_for_people() -> None:
     structlog.get_logger("tenure.x").info("began", replica="a")
     assert "began" in stream.getvalue()
     assert not stream.getvalue().startswith("{")
+
+
+def test_a_traceback_for_people_shows_no_local_variables() -> None:
+    stream = Terminal()
+    configure_logging(stream)
+    token = "tw1_abcdefgh_" + "A" * 43
+    try:
+        int(token[13:16])
+    except ValueError:
+        structlog.get_logger("tenure.x").exception("failed")
+    assert "ValueError: invalid literal" in stream.getvalue()
+    assert token not in stream.getvalue()

@@ -33,13 +33,13 @@ def replica_name() -> str:
 class Settings:
     """The settings of one control process; the name of each in the environment is `TENURE_CONTROL_…`."""
 
-    database_url: str
+    database_url: str = field(repr=False)
     """`DATABASE_URL`: the address of the database, as the role tenure_control."""
 
-    operator_database_url: str
+    operator_database_url: str = field(repr=False)
     """`TENURE_OPERATOR_DATABASE_URL`: the same database, as the role tenure_operator."""
 
-    direct_database_url: str | None = None
+    direct_database_url: str | None = field(default=None, repr=False)
     """`DIRECT_DATABASE_URL`: around a pooler, for notifications; as DATABASE_URL when not given."""
 
     listen: Address = Address("127.0.0.1", 7400)

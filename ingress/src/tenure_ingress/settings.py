@@ -26,10 +26,10 @@ PROCESSES_MAX: Final = 64
 class Settings:
     """The settings of one ingress process; the name of each in the environment is `TENURE_INGRESS_…`."""
 
-    database_url: str
+    database_url: str = field(repr=False)
     """`DATABASE_URL`: the address of the database, as the role tenure_ingress."""
 
-    direct_url: str | None = None
+    direct_url: str | None = field(default=None, repr=False)
     """`DIRECT_URL`: around a pooler, for notifications; as DATABASE_URL when not given."""
 
     listen: Address = Address("127.0.0.1", 7401)

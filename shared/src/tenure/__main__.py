@@ -23,7 +23,11 @@ COMMANDS = {
     "ingress": ("tenure.command.ingress", "tenure_ingress", "The ingress process."),
     "run": ("tenure.command.run", "httpx", "Runs: start, show, list, wait."),
     "trigger": ("tenure.command.trigger", "httpx", "Triggers: list, pause, resume, fire."),
-    "worker": ("tenure.command.worker", "tenure_worker", "Workers and their credentials: run, enrol, list, drain."),
+    "worker": (
+        "tenure.command.worker",
+        "tenure_worker",
+        "Workers: run, enrol, list and drain them.",
+    ),
 }
 
 

@@ -94,11 +94,11 @@ class RequestParser:
             return self._h11.next_event()
         except h11.RemoteProtocolError as error:
             code = _CODES.get(error.error_status_hint, "malformed_request")
-            raise Refusal(code, _detail(code)) from error
+            # Without its cause, which quotes the peer's bytes: they may be a credential.
+            raise Refusal(code, _detail(code)) from None
 
 
 def _detail(code: str) -> str:
     if code == "not_available":
         return "The only transfer coding here is chunked."
-    # h11's own words quote the peer's bytes, which may be a credential.
     return ""

@@ -6,7 +6,7 @@ datetimes in UTC.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import asyncpg
@@ -35,7 +35,7 @@ class Address:
     where the next statement may go to another server process.
     """
 
-    dsn: str
+    dsn: str = field(repr=False)
     name: str
     statements: int = STATEMENTS
 

@@ -8,6 +8,7 @@ leaves this package is one of these classes, made by `translate` from a table of
 # ruff: noqa: N818 - the names say what happened; that they are errors is said by `raise`
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Self
@@ -104,13 +105,23 @@ KINDS: dict[str, type[DatabaseError]] = {
 }
 
 
+# Classes whose texts quote what is in rows and parameters: in a DETAIL, and in the driver's own complaint.
+QUOTING = frozenset({"22", "23"})
+
+_PARAMETER = re.compile(r"(invalid input for query argument \$\d+).*", re.DOTALL)
+
+
 def translate(error: BaseException, *, lost: bool, commit_sent: bool) -> BaseException:
     """The error to raise instead of a driver's; an error of the caller's own code is returned as it is.
+
+    The driver's own, which becomes its cause and may come into a log with it, forgets what it quotes.
 
     Args:
         lost: the connection did not survive.
         commit_sent: COMMIT, or a statement that commits by itself, was sent before.
     """
+    if isinstance(error, asyncpg.PostgresError):
+        _forget_quotes(error)
     if lost and commit_sent:
         return OutcomeUnknown(
             f"the connection was lost while the commit was under way: {error}", _code(error)
@@ -126,6 +137,12 @@ def translate(error: BaseException, *, lost: bool, commit_sent: bool) -> BaseExc
     if isinstance(error, asyncpg.InterfaceError | asyncpg.InternalClientError):
         return DatabaseError(str(error))
     return error
+
+
+def _forget_quotes(error: asyncpg.PostgresError) -> None:
+    if (error.sqlstate or "")[:2] in QUOTING:
+        error.detail = None
+        error.args = (_PARAMETER.sub(r"\1", str(error.args[0])), *error.args[1:])
 
 
 def _kind(sqlstate: str | None) -> type[DatabaseError]:

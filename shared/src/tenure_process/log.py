@@ -47,5 +47,6 @@ def _say(process: int, logger: object, method: str, entry: EventDict) -> EventDi
 
 def _rendering(stream: TextIO) -> tuple[Any, ...]:
     if stream.isatty():
-        return (structlog.dev.ConsoleRenderer(),)
+        # Its own tracebacks show local variables where `rich` is installed, and those hold tokens.
+        return (structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback),)
     return (structlog.processors.format_exc_info, structlog.processors.JSONRenderer(sort_keys=True))

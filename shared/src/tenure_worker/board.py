@@ -27,7 +27,7 @@ class Held:
     """
 
     offer: UUID
-    token: str
+    token: str = field(repr=False)
     lease: Lease
     grace_s: float = 0.0
     contact_at: float = field(default_factory=boot_clock)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from tenure_contracts.identity import SECRET_BYTES, secret_digest
@@ -17,8 +17,8 @@ _ID_LENGTH: Final = 16
 class Secret:
     """The token to show, the digest to store."""
 
-    token: str
-    digest: bytes
+    token: str = field(repr=False)
+    digest: bytes = field(repr=False)
 
 
 def new_id() -> str:

@@ -50,7 +50,7 @@ class Wishes:
     """
 
     restart: bool = True
-    database_url: str | None = None
+    database_url: str | None = field(default=None, repr=False)
     settings: Mapping[str, str] = field(default_factory=dict)
 
 

@@ -82,6 +82,9 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True):
     started: Started | None = None
     result: Result | None = None
 
+    def __repr__(self) -> str:
+        return f"Record(state={self.state!r}, offer={self.offer!r}, lease={self.lease!r})"
+
     def advance(self, state: State, **facts: Any) -> Record:
         """The record of the next step. A step that the table does not know is a ValueError."""
         if (self.state, state) not in TRANSITIONS:
