@@ -1,4 +1,4 @@
-"""Late but intact is accepted and called late; superseded is refused, and what it told is kept as evidence."""
+"""Late but intact is accepted and called late; superseded is refused, and what it told is kept."""
 
 from __future__ import annotations
 
