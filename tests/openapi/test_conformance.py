@@ -34,7 +34,7 @@ fuzzing.generation = { mode = "positive", max-examples = 2 }
 LONG = """
 [phases]
 stateful.enabled = false
-fuzzing.generation = { mode = "all", max-examples = 300 }
+fuzzing.generation = { mode = "all", max-examples = 100 }
 """
 
 

@@ -210,7 +210,7 @@ def test_an_item_of_an_exchange_is_its_call_without_the_generation() -> None:
 
 @pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
 def test_every_refusal_is_described_with_its_status_and_disposition(call: Any) -> None:
-    described = {}
+    described: dict[str, int] = {}
     for status, response in operation_of(call.name)["responses"].items():
         if status != "200":
             described |= dict.fromkeys(codes_of(response), int(status))

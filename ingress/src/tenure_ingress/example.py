@@ -215,4 +215,5 @@ def example(message: type[Request] | type[Answer]) -> Any:
     return msgspec.json.decode(_EXAMPLES[message])
 
 
-_EXAMPLES: Final = {type(each): encode(each) for each in (*REQUESTS, *ANSWERS)}
+_MESSAGES: Final[tuple[Request | Answer, ...]] = (*REQUESTS, *ANSWERS)
+_EXAMPLES: Final[dict[type[Request] | type[Answer], bytes]] = {type(each): encode(each) for each in _MESSAGES}
