@@ -6,8 +6,9 @@ import traceback
 
 import pytest
 
-from tenure_postgres.database import Connection
-from tenure_postgres.error import Conflict, DatabaseError, DataFault
+from tenure_postgres.connection import EXAMPLE
+from tenure_postgres.database import Connection, open_database
+from tenure_postgres.error import Conflict, DatabaseError, DataFault, Misconfigured
 from tests.harness import ScratchDatabase
 
 SECRET = "A" * 43
@@ -36,3 +37,17 @@ async def test_an_error_quotes_nothing(empty_database: ScratchDatabase, name: st
     told = "".join(traceback.format_exception(caught.value))
     assert caught.value.__cause__ is not None
     assert SECRET[:20] not in told
+
+
+@pytest.mark.parametrize("address", ["postgresql://a:pa/ss:wo@host/db", "postgresql://a:[password@host/db"])
+async def test_an_address_that_cannot_be_read_is_not_quoted(address: str) -> None:
+    async with open_database(address, size=1, name="test") as opened:
+        with pytest.raises(Misconfigured, match="the address cannot be read") as caught:
+            await opened.fetch(nothing)
+    told = "".join(traceback.format_exception(caught.value))
+    assert "ValueError" not in told
+    assert str(caught.value).endswith(EXAMPLE)
+
+
+async def nothing(connection: Connection) -> None:
+    """A unit that is never run."""

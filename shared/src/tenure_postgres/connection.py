@@ -19,6 +19,8 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 # Enough for every statement of one process; their plans are generic, so more would be waste.
 STATEMENTS = 128
 
+EXAMPLE = "postgresql://role:password@host:5432/database, with other characters percent-encoded"
+
 # The driver's own timers stay off: under trio-asyncio they are never freed. The border has its deadline.
 WITHOUT_TIMERS: dict[str, Any] = {
     "timeout": None,
@@ -48,9 +50,10 @@ class Address:
                 server_settings={"application_name": self.name},
                 **WITHOUT_TIMERS,
             )
-        except ValueError as error:
+        except ValueError:
             # Of reading the address, in many kinds: an IPv6 host without its end, a port that is no number.
-            raise Misconfigured(f"the address cannot be read: {error}") from error
+            # What they quote may be a piece of a password that was not encoded.
+            raise Misconfigured(f"the address cannot be read: it must be like {EXAMPLE}") from None
         return made
 
 
