@@ -43,7 +43,7 @@ def ends(*, serve: str, read: str = "return Settings()", before: str = "") -> tu
     return done.returncode, [json.loads(line) for line in done.stderr.splitlines()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_signals_reach_the_service_and_it_says_how_the_process_ends(number: signal.Signals) -> None:
     serve = f"""
         os.kill(os.getpid(), {number.value})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,8 @@ def log() -> Any:
         yield entries
 
 
-async def _serving(files: TlsFiles) -> AsyncIterator[Served]:
+@asynccontextmanager
+async def serving(files: TlsFiles) -> AsyncIterator[Served]:
     bound = await bind(Address(HOST, 0), files.material)
     served = Served(files, bound)
     routes = [Route("answer", "GET", "/", served.answer), reload_route(served.reload)]
@@ -68,14 +70,14 @@ async def _serving(files: TlsFiles) -> AsyncIterator[Served]:
 @pytest.fixture
 async def served(tmp_path: Path, log: Any) -> AsyncIterator[Served]:
     """A server with a certificate."""
-    async for each in _serving(TlsFiles(tmp_path)):
+    async with serving(TlsFiles(tmp_path)) as each:
         yield each
 
 
 @pytest.fixture
 async def mutual(tmp_path: Path, log: Any) -> AsyncIterator[Served]:
     """A server that asks its clients for certificates."""
-    async for each in _serving(TlsFiles(tmp_path, mutual=True)):
+    async with serving(TlsFiles(tmp_path, mutual=True)) as each:
         yield each
 
 

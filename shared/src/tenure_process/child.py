@@ -11,7 +11,7 @@ from contextlib import ExitStack, asynccontextmanager, closing, suppress
 import structlog
 import trio
 
-from tenure_process.ask import Answer, ask
+from tenure_process.ask import ANSWER_S, Answer, ask
 from tenure_process.exit import ExitCode
 from tenure_process.handed import Handed
 from tenure_process.reservation import Reservation
@@ -86,11 +86,11 @@ class Child:
         assert self._process is not None
         self._process.kill()
 
-    async def ask(self, path: str, *, method: str = "GET") -> Answer | None:
+    async def ask(self, path: str, *, method: str = "GET", timeout_s: float = ANSWER_S) -> Answer | None:
         """What it answers; None when it is not there or takes too long."""
         if not self.running:
             return None
-        answer = await ask(self._port, path, method=method)
+        answer = await ask(self._port, path, method=method, timeout_s=timeout_s)
         self.heard = self.heard or answer is not None
         return answer
 

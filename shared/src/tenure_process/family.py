@@ -14,7 +14,7 @@ import structlog
 import trio
 
 from tenure_process.address import Address
-from tenure_process.ask import Answer
+from tenure_process.ask import ANSWER_S, Answer
 from tenure_process.child import Child
 from tenure_process.exit import ExitCode
 from tenure_process.reservation import Reservation
@@ -71,17 +71,19 @@ class Family:
         """The worst of all last ends."""
         return max(child.code for child in self.children)
 
-    async def ask_all(self, path: str, *, method: str = "GET") -> dict[int, Answer | None]:
-        """What each of them answers, all asked at once; None for one that does not."""
-        answers: dict[int, Answer | None] = {}
+    async def ask_all(
+        self, path: str, *, method: str = "GET", timeout_s: float = ANSWER_S
+    ) -> dict[Child, Answer | None]:
+        """What each of them answers, all asked at once; None for one that does not, or is not there."""
+        answers: dict[Child, Answer | None] = dict.fromkeys(self.children)
 
         async def ask_one(child: Child) -> None:
-            answers[child.index] = await child.ask(path, method=method)
+            answers[child] = await child.ask(path, method=method, timeout_s=timeout_s)
 
         async with trio.open_nursery() as nursery:
             for child in self.children:
                 nursery.start_soon(ask_one, child)
-        return dict(sorted(answers.items()))
+        return answers
 
     async def keep(self, child: Child) -> None:
         """Run a process, again whenever it ends, until the family stops. Cancelling this kills it."""

@@ -6,8 +6,8 @@ Everything is asked of the processes when it is wanted; the parent keeps no seco
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Final
 
 import structlog
 from prometheus_client import CollectorRegistry, generate_latest
@@ -17,11 +17,15 @@ from prometheus_client.registry import Collector
 from tenure_http import Request, Response, Route
 from tenure_http.probe import PROMETHEUS_TEXT
 from tenure_process.ask import Answer
+from tenure_process.child import Child
 from tenure_process.exposition import LABEL, together
 from tenure_process.family import Family
 from tenure_process.reload import refused
 
 log = structlog.get_logger("tenure.process")
+
+RELOAD_S: Final = 15.0
+"""Files may lie on a network that is slow."""
 
 
 def family_routes(family: Family, prefix: str) -> tuple[Route, ...]:
@@ -36,12 +40,12 @@ def family_routes(family: Family, prefix: str) -> tuple[Route, ...]:
         if family.stop_wanted.is_set():
             return _report("ready", ["asked to stop"], "draining")
         answers = await family.ask_all("/readyz")
-        reasons = [sentence for index, answer in answers.items() for sentence in _reasons(index, answer)]
-        return _report("ready", reasons, _status(answers))
+        reasons = [sentence for child, answer in answers.items() for sentence in _reasons(child, answer)]
+        return _report("ready", reasons, _status(answers.values()))
 
     async def metrics(request: Request) -> Response:
         answers = await family.ask_all("/metrics")
-        pages = {index: answer.body for index, answer in answers.items() if answer}
+        pages = {child.index: answer.body for child, answer in answers.items() if answer}
         return Response(200, together(generate_latest(registry), pages), PROMETHEUS_TEXT)
 
     async def reload(request: Request) -> Response:
@@ -60,15 +64,16 @@ async def reload_all(family: Family) -> Response:
 
     200 with what each serves now, or a problem document that names the file for each that refused.
     """
-    answers = await family.ask_all("/reload", method="POST")
-    told = {index: _document(answer) for index, answer in answers.items() if answer}
+    answers = await family.ask_all("/reload", method="POST", timeout_s=RELOAD_S)
+    told = {child.index: _document(answer) for child, answer in answers.items() if answer}
     details = [f"process {index}: {each['detail']}" for index, each in told.items() if "detail" in each]
-    details += [f"process {index} did not answer" for index, answer in answers.items() if answer is None]
+    silent = [child for child, answer in answers.items() if answer is None and child.running]
+    details += [f"process {child.index} did not answer" for child in silent]
     log.info("reloaded", refused=details)
     if details:
         return refused("; ".join(details))
-    first = next(iter(told.values()))
-    return Response(200, json.dumps({**first, "processes": list(told.values())}).encode("ascii"))
+    of_one = next(iter(told.values()), {"status": "reloaded"})
+    return Response(200, json.dumps({**of_one, "processes": list(told.values())}).encode("ascii"))
 
 
 class _Processes(Collector):
@@ -97,22 +102,22 @@ async def _stuck(family: Family) -> list[str]:
     return [
         f"process {child.index} does not answer"
         for child in family.children
-        if child.running and child.heard and answers[child.index] is None
+        if child.running and child.heard and answers[child] is None
     ]
 
 
-def _reasons(index: int, answer: Answer | None) -> list[str]:
+def _reasons(child: Child, answer: Answer | None) -> list[str]:
     if answer is None:
-        return [f"process {index} does not answer"]
+        return [f"process {child.index} {'does not answer' if child.running else 'ended, and starts again'}"]
     if answer.status == 200:
         return []
     told = _document(answer)
-    return [f"process {index} is {told['status']}: {' '.join(told['reasons'])}".rstrip(": ")]
+    return [f"process {child.index} is {told['status']}: {' '.join(told['reasons'])}".rstrip(": ")]
 
 
-def _status(answers: Mapping[int, Answer | None]) -> str:
+def _status(answers: Iterable[Answer | None]) -> str:
     """The word of the first process that is not ready."""
-    waiting = next((each for each in answers.values() if each is None or each.status != 200), None)
+    waiting = next((each for each in answers if each is None or each.status != 200), None)
     return _document(waiting)["status"] if waiting else "starting"
 
 
