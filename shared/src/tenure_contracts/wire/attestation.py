@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
+from msgspec import Meta
 
 from tenure_contracts.wire.codec import Answer, Report
-from tenure_contracts.wire.completion import Outcome
+from tenure_contracts.wire.completion import Error, Outcome, Output
 from tenure_contracts.wire.field import ExitCode, Generation, Handle, Instant, Secret43, Sequence, null_json
 from tenure_contracts.wire.lease import Stop
 
@@ -23,8 +24,8 @@ class AttestedOutcome(Report, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    output: msgspec.Raw = msgspec.field(default_factory=null_json)
-    error: msgspec.Raw = msgspec.field(default_factory=null_json)
+    output: Output = msgspec.field(default_factory=null_json)
+    error: Error = msgspec.field(default_factory=null_json)
 
 
 class Attest(Report, frozen=True, kw_only=True):
@@ -40,7 +41,7 @@ class Attest(Report, frozen=True, kw_only=True):
     observed_at: Instant
     scope: Scope
     executor_handle: Handle | None = None
-    outcome: AttestedOutcome | None = None
+    outcome: Annotated[AttestedOutcome | None, Meta(description="Only with the state `stopped`.")] = None
 
     def __post_init__(self) -> None:
         if self.outcome is not None and self.state == "running":

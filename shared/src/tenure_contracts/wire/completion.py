@@ -20,6 +20,15 @@ from tenure_contracts.wire.field import ExitCode, Generation, Instant, Secret43,
 from tenure_contracts.wire.lease import Fence
 
 Outcome = Literal["succeeded", "failed"]
+Output = Annotated[
+    msgspec.Raw,
+    Meta(
+        description=f"Any JSON. Over {bounds.OUTPUT_BYTES} bytes it becomes null, with a flag in the answer."
+    ),
+]
+Error = Annotated[
+    msgspec.Raw, Meta(description="An ErrorReport or null. Anything else is kept as far as it is text.")
+]
 StopAnswer = Literal["stopped", "already_ended", "ignored"]
 
 UNREADABLE: Final = "unreadable_error"
@@ -51,9 +60,11 @@ class CompleteBody(Report, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     started_at: Instant | None = None
     finished_at: Instant | None = None
-    output: msgspec.Raw = msgspec.field(default_factory=null_json)
-    error: msgspec.Raw = msgspec.field(default_factory=null_json)
-    log: msgspec.Raw = msgspec.field(default_factory=null_json)
+    output: Output = msgspec.field(default_factory=null_json)
+    error: Error = msgspec.field(default_factory=null_json)
+    log: Annotated[msgspec.Raw, Meta(description="A LogReport or null. Anything else is dropped.")] = (
+        msgspec.field(default_factory=null_json)
+    )
     stop_answer: StopAnswer | None = None
 
 

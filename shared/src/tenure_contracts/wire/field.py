@@ -70,11 +70,31 @@ def instant(moment: datetime | None) -> Instant | None:
     return None if moment is None else Instant.of(moment)
 
 
-Generation = Annotated[int, Meta(ge=1, le=bounds.GENERATION_MAX)]
-Version = Annotated[int, Meta(ge=1, le=bounds.GENERATION_MAX)]
-Sequence = Annotated[int, Meta(ge=1, le=bounds.SEQUENCE_MAX)]
+Generation = Annotated[
+    int, Meta(ge=1, le=bounds.GENERATION_MAX, description="Rises by one with each new holder.")
+]
+Version = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=bounds.GENERATION_MAX,
+        description="Rises with each renewal. A holder may send any version up to the stored one.",
+    ),
+]
+Sequence = Annotated[
+    int,
+    Meta(ge=1, le=bounds.SEQUENCE_MAX, description="1, 2, 3, … for each attempt and lease generation."),
+]
 
-Secret43 = Annotated[str, Meta(min_length=43, max_length=43, pattern="^[A-Za-z0-9_-]{43}" + _END)]
+Secret43 = Annotated[
+    str,
+    Meta(
+        min_length=43,
+        max_length=43,
+        pattern="^[A-Za-z0-9_-]{43}" + _END,
+        description="32 bytes in base64url without padding.",
+    ),
+]
 """32 bytes in base64url: a lease token or a SHA-256. Any 43 such characters decode to exactly 32 bytes."""
 
 Name = Annotated[str, Meta(max_length=63, pattern="^[a-z0-9][a-z0-9._-]{0,62}" + _END)]
@@ -92,7 +112,15 @@ LabelValue = Annotated[
 Labels = Annotated[dict[LabelKey, LabelValue], Meta(max_length=bounds.LABELS)]
 
 Agent = Annotated[str, Meta(max_length=bounds.AGENT_CHARACTERS, pattern=NO_NUL)]
-Handle = Annotated[str, Meta(min_length=1, max_length=bounds.HANDLE_CHARACTERS, pattern=NO_NUL)]
+Handle = Annotated[
+    str,
+    Meta(
+        min_length=1,
+        max_length=bounds.HANDLE_CHARACTERS,
+        pattern=NO_NUL,
+        description="What the process is known by on its machine.",
+    ),
+]
 ExitCode = Annotated[int, Meta(ge=bounds.EXIT_CODE_MIN, le=bounds.EXIT_CODE_MAX)]
 
 NULL: Final = msgspec.Raw(b"null")
