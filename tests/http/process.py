@@ -13,7 +13,7 @@ import ssl
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -56,8 +56,12 @@ class ServerProcess:
 
     def wait_until(self, **expected: int) -> dict[str, int]:
         """Asks for the state until it is as expected."""
+        return self.wait_for(lambda state: state | expected == state)
+
+    def wait_for(self, condition: Callable[[dict[str, int]], bool]) -> dict[str, int]:
+        """Asks for the state until it meets a condition."""
         deadline = time.monotonic() + PATIENCE_S
-        while (state := self.state()) | expected != state:
+        while not condition(state := self.state()):
             assert time.monotonic() < deadline, state
             time.sleep(0.01)
         return state

@@ -365,6 +365,21 @@ async def test_an_unread_body_counts_as_in_flight() -> None:
         assert (await client.ask(b"[]")).status == 200
 
 
+async def test_bodies_on_their_way_are_bounded_together() -> None:
+    async with on_stage(limits=Limits(in_flight_body_bytes=1500)) as stage:
+        first, second, third = (stage.connect() for _ in range(3))
+        for client in (first, second, third):
+            await client.tell(post(body=b"", length="1000"))
+        await trio.testing.wait_all_tasks_blocked()
+        await first.tell(b"a" * 900)
+        await trio.testing.wait_all_tasks_blocked()
+        refused = await second.ask(b"a" * 900)
+        assert (refused.status, refused.code, refused.closes) == (503, "overloaded", True)
+        assert (await first.ask(b"a" * 100)).status == 200
+        assert (await third.ask(b"a" * 1000)).status == 200
+        assert stage.service._traffic.held_bytes == 0
+
+
 async def test_the_router_is_an_admission_and_can_be_wrapped() -> None:
     router = Router([echo_route()])
 

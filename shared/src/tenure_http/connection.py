@@ -69,6 +69,7 @@ class Connection:
         self.serving: Route | None = None
         self._close_after = now + limits.age_s * spread
         self._started = now
+        self._held_bytes = 0
         self._surplus = False
         self._scope = trio.CancelScope()
         self._traffic = traffic
@@ -140,6 +141,8 @@ class Connection:
         try:
             after = await self._exchange(parser, head, match)
         finally:
+            self._traffic.let_go(self._held_bytes)
+            self._held_bytes = 0
             self._traffic.leave(match.route)
         # Not when it was cut: whoever counts what a stop left finds it here.
         self.serving = None
@@ -174,7 +177,10 @@ class Connection:
             if parser.peer_awaits_continue:
                 await self._transport.send(CONTINUE)
         while body is None:
-            body = parser.receive_body(await self._receive(), body_bytes)
+            data = await self._receive()
+            self._held_bytes += len(data)
+            self._traffic.hold(len(data))
+            body = parser.receive_body(data, body_bytes)
         self._enter(Phase.HANDLING, math.inf)
         return body
 

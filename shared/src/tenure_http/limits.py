@@ -62,6 +62,10 @@ class Limits:
     in_flight: int = 1024
     """Requests past their header at one time: beyond it more concurrency is only more queue."""
 
+    in_flight_body_bytes: int = 128 * 1024 * 1024
+    """Body bytes of all requests in flight together, but for the first 64 KiB of each. Nobody has shown who
+    he is before his body is here, and the bounds of single bodies alone would add up to a gigabyte."""
+
     sweep_s: float = 0.5
     """Interval of the sweeper: what a deadline may be late, against the cost of a look at all."""
 

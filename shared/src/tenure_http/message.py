@@ -128,7 +128,9 @@ class Request:
         For the block the request is not in flight: what waits is bounded by the bound of connections alone.
         A drain waits for it as for any other. When the peer goes away, the handler is cancelled at once,
         nothing is answered and the connection is closed. A peer that closes only its own half has gone, too:
-        the two look alike. When the peer sends more, that is dropped and the answer says `Connection: close`.
+        the two look alike. When it sends more, that is dropped and the answer says `Connection: close`;
+        beyond 256 KiB it is taken for gone.
+
         One block at a time. Entering does not wait, leaving waits for one turn of the scheduler.
         """
         return self.wait()

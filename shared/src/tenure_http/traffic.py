@@ -20,6 +20,7 @@ class Traffic:
         self.limits = limits
         self.in_flight = 0
         self.waiting = 0
+        self.held_bytes = 0
         self.draining = False
         self.handshakes = trio.Semaphore(limits.handshakes)
         self._quiet = trio.lowlevel.ParkingLot()
@@ -42,6 +43,20 @@ class Traffic:
         self.in_flight -= route.counted
         if not self.in_flight and not self.waiting:
             self._quiet.unpark_all()
+
+    def hold(self, size: int) -> None:
+        """So many bytes of a body arrived. They count until `let_go`, also when this raises.
+
+        Raises:
+            Refusal: `overloaded`.
+        """
+        self.held_bytes += size
+        if self.held_bytes > self.limits.in_flight_body_bytes:
+            raise Refusal("overloaded", "Too many bytes of bodies are in flight.")
+
+    def let_go(self, size: int) -> None:
+        """So many bytes are not held any more."""
+        self.held_bytes -= size
 
     def rest(self, route: Route) -> None:
         """One request in flight waits from here on."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import trio
@@ -22,7 +23,7 @@ class PeerWatch:
     """Reads, for its block, from a peer that owes us nothing; calls `left` when nothing more will come.
 
     What arrives meanwhile is counted in `surplus_bytes` and dropped: to know that a peer is gone one has to
-    read up to its end. A peer that sends more than a bound is not watched any longer, for its own harm only.
+    read up to its end. A peer that sends more than a bound is taken for gone.
     """
 
     __slots__ = ("_ended", "_left", "_scope", "_transport", "is_gone", "surplus_bytes")
@@ -50,7 +51,8 @@ class PeerWatch:
     async def _run(self) -> None:
         try:
             with self._scope:
-                self.is_gone = await self._is_gone()
+                await self._read_to_the_end()
+                self.is_gone = True
         except Exception:  # noqa: BLE001 - a bug here must not reach the nursery of all connections
             _log.exception("the watch over a waiting peer failed")
         finally:
@@ -58,12 +60,10 @@ class PeerWatch:
         if self.is_gone:
             self._left()
 
-    async def _is_gone(self) -> bool:
-        try:
-            while data := await self._transport.receive(RECEIVE_BYTES):
+    async def _read_to_the_end(self) -> None:
+        with suppress(*BROKEN):  # a reset is an end like any other
+            while self.surplus_bytes <= _SURPLUS_BYTES:
+                data = await self._transport.receive(RECEIVE_BYTES)
+                if not data:
+                    break
                 self.surplus_bytes += len(data)
-                if self.surplus_bytes > _SURPLUS_BYTES:
-                    return False
-        except BROKEN:
-            pass  # A reset is an end like any other.
-        return True

@@ -27,6 +27,7 @@ RANGES: Final[Mapping[str, tuple[float, float]]] = MappingProxyType(
         "connections_per_peer": (1, 1_000_000),
         "handshakes": (1, 1000),
         "in_flight": (1, 1_000_000),
+        "in_flight_body_bytes": (1024 * 1024, 900 * 1024 * 1024),
         "sweep_s": (0.05, 5),
     }
 )
