@@ -118,6 +118,17 @@ def test_flags_environment_and_file_are_told_apart(database: ScratchDatabase, tm
     assert rows["TENURE_INGRESS_LIMIT_IDLE_TIME"] == ["75", "s", "default"]
 
 
+def test_certificates_are_looked_at(database: ScratchDatabase, tmp_path: Path) -> None:
+    code, said = tenure(
+        *("ingress", "check"),
+        TENURE_INGRESS_DATABASE_URL=database.dsn("tenure_ingress"),
+        TENURE_INGRESS_TLS_CERTIFICATE=str(tmp_path / "none.pem"),
+        TENURE_INGRESS_TLS_KEY=str(tmp_path / "none.pem"),
+    )
+    assert code == 78
+    assert f"{tmp_path / 'none.pem'} cannot be read" in said
+
+
 @pytest.mark.parametrize("verb", ["check", "serve"])
 def test_a_file_that_cannot_be_used_is_78(verb: str, tmp_path: Path) -> None:
     file = tmp_path / "tenure.toml"

@@ -18,8 +18,9 @@ import pytest
 import trio
 
 from tests.harness import ScratchDatabase
-from tests.harness.fake_worker import PLAIN, FakeWorker, Refused, open_fake_worker
+from tests.harness.fake_worker import PLAIN, FakeWorker, Refused
 from tests.harness.seed import Seed
+from tests.harness.tls import TlsFiles
 from tests.ingress.conftest import started
 
 
@@ -36,7 +37,11 @@ class Parent:
 
     @property
     def url(self) -> str:
-        return f"http://{self.first('listening')['address']}"
+        return f"https://{self.first('listening')['address']}"
+
+    @property
+    def probe_url(self) -> str:
+        return f"http://{self.first('listening')['probe']}"
 
     def count(self, event: str) -> int:
         return [entry["event"] for entry in self.log].count(event)
@@ -56,7 +61,7 @@ class Parent:
     async def connections(self) -> list[float]:
         """How many each process has."""
         async with httpx.AsyncClient(trust_env=False, verify=PLAIN) as client:
-            answer = await client.get(f"http://{self.first('listening')['probe']}/metrics")
+            answer = await client.get(f"{self.probe_url}/metrics")
         lines = answer.text.splitlines()
         return [
             float(line.rpartition(" ")[2]) for line in lines if line.startswith("tenure_ingress_connections{")
@@ -64,19 +69,27 @@ class Parent:
 
 
 @pytest.fixture
-async def parent(database: ScratchDatabase, nursery: trio.Nursery) -> AsyncIterator[Parent]:
+def files(tmp_path: Path) -> TlsFiles:
+    """What both processes serve with."""
+    return TlsFiles(tmp_path)
+
+
+@pytest.fixture
+async def parent(database: ScratchDatabase, files: TlsFiles, nursery: trio.Nursery) -> AsyncIterator[Parent]:
     """One that is ready. It is killed at the end of the test, and then its children end by themselves."""
     environ = {
         **{name: text for name, text in os.environ.items() if not name.startswith("TENURE_")},
         "TENURE_INGRESS_DATABASE_URL": database.dsn("tenure_ingress"),
         "TENURE_INGRESS_LISTEN": "127.0.0.1:0",
         "TENURE_INGRESS_PROBE_LISTEN": "127.0.0.1:0",
+        "TENURE_INGRESS_TLS_CERTIFICATE": str(files.material.certificate),
+        "TENURE_INGRESS_TLS_KEY": str(files.material.key),
     }
     command = [sys.executable, "-m", "tenure", "ingress", "serve", "--processes=2"]
     process = await trio.lowlevel.open_process(command, env=environ, stderr=subprocess.PIPE)
     parent = Parent(process)
     try:
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             await nursery.start(parent.read)
         yield parent
     finally:
@@ -86,7 +99,7 @@ async def parent(database: ScratchDatabase, nursery: trio.Nursery) -> AsyncItera
 
 
 async def test_a_stop_loses_no_request_of_any_process(
-    parent: Parent, seed: Seed, database: ScratchDatabase
+    parent: Parent, files: TlsFiles, seed: Seed, database: ScratchDatabase
 ) -> None:
     answers: list[Any] = []
 
@@ -99,8 +112,9 @@ async def test_a_stop_loses_no_request_of_any_process(
     async with AsyncExitStack() as stack, database.session() as other:
         workers: list[tuple[FakeWorker, Any]] = []
         while not all(await parent.connections()):
-            token = seed.credential(f"w{len(workers)}")
-            worker = await stack.enter_async_context(open_fake_worker(parent.url, token))
+            http = httpx.AsyncClient(base_url=parent.url, trust_env=False, verify=files.client(), timeout=20)
+            await stack.enter_async_context(http)
+            worker = FakeWorker(http, seed.credential(f"w{len(workers)}"))
             await worker.register()
             workers.append((worker, await started(seed, worker)))
         await other.execute("BEGIN; LOCK TABLE tenure.run_leases IN ACCESS EXCLUSIVE MODE")
@@ -123,12 +137,26 @@ async def test_a_stop_loses_no_request_of_any_process(
     assert sum(in_flight.values()) == len(workers)
 
 
-async def test_processes_whose_parent_was_killed_end_by_themselves(parent: Parent) -> None:
+async def test_all_reload_at_once_and_end_by_themselves_when_the_parent_was_killed(
+    parent: Parent, files: TlsFiles
+) -> None:
+    files.renew()
+    async with httpx.AsyncClient(trust_env=False, verify=PLAIN) as client:
+        answer = (await client.post(f"{parent.probe_url}/reload")).json()
+    assert answer["status"] == "reloaded"
+    assert [each["fingerprint"] for each in answer["processes"]] == [answer["fingerprint"]] * 2
     parent.process.kill()
     with trio.fail_after(15):
         await parent.all_ended.wait()
     ends = [entry["process"] for entry in parent.log if entry["event"] == "listener_closed"]
     assert sorted(ends) == [0, 1], "in order, as if they had been asked"
+
+
+async def test_arguments_of_the_command_line_are_refused_by_the_module() -> None:
+    command = [sys.executable, "-m", "tenure_ingress", "--processes", "2"]
+    done = await trio.run_process(command, capture_stderr=True, check=False)
+    assert done.returncode == 64
+    assert done.stderr == b"tenure_ingress: --processes 2: settings are given in the environment\n"
 
 
 async def test_what_keeps_a_process_from_starting_is_the_exit_code(tmp_path: Path) -> None:

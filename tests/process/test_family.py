@@ -132,7 +132,7 @@ async def family(plan: Plan) -> AsyncIterator[Running]:
                 running.code = await serve_many(plan, signals=receive, task_status=task_status)
 
             running = Running(Serving(ANYWHERE, ANYWHERE), send, log)
-            with trio.fail_after(30):
+            with trio.fail_after(60):
                 running.serving = await nursery.start(run)
             yield running
             send.send_nowait(signal.SIGTERM)
@@ -141,7 +141,7 @@ async def family(plan: Plan) -> AsyncIterator[Running]:
 async def code_of(plan: Plan) -> tuple[int, list[Any]]:
     """How a family ends by itself, and what it logged."""
     _, receive = trio.open_memory_channel[int](1)
-    with structlog.testing.capture_logs() as log, trio.fail_after(30):
+    with structlog.testing.capture_logs() as log, trio.fail_after(60):
         return await serve_many(plan, signals=receive), log
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from tenure_ingress.app import serve
 from tenure_ingress.settings import Settings, read_settings
+from tenure_process.exit import ExitCode
 from tenure_process.family import Plan
 from tenure_process.handed import Handed
 from tenure_process.main import run
@@ -68,5 +69,15 @@ def plan(settings: Settings, names: Mapping[str, str]) -> Plan:
     )
 
 
+def main_of_module(arguments: Sequence[str]) -> int:
+    """`main`, for a process that a parent may have started. 64: these arguments are not a parent's."""
+    try:
+        handed = Handed.read(arguments)
+    except ValueError as error:
+        print(f"tenure_ingress: {error}", file=sys.stderr)  # noqa: T201 - nothing logs yet
+        return ExitCode.USAGE
+    return main(handed=handed)
+
+
 if __name__ == "__main__":
-    sys.exit(main(handed=Handed.read(sys.argv[1:])))
+    sys.exit(main_of_module(sys.argv[1:]))

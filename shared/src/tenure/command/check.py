@@ -13,6 +13,7 @@ from tenure import output, where
 from tenure.exit import Stop
 from tenure_contracts.privilege import Role
 from tenure_http import Limits
+from tenure_http.tls import TlsError, TlsMaterial
 from tenure_postgres.database import Database, open_database
 from tenure_postgres.readiness import Finding
 from tenure_process.exit import ExitCode
@@ -81,6 +82,16 @@ def _plain(value: object) -> object:
 def without_password(address: str) -> str:
     """An address as it may be shown."""
     return _QUERY_PASSWORD.sub(r"\1…", _PASSWORD.sub(r"\1", address))
+
+
+def tls_findings(material: TlsMaterial | None) -> tuple[Finding, ...]:
+    """What keeps a listener from speaking TLS."""
+    try:
+        if material is not None:
+            material.context()
+    except TlsError as error:
+        return (Finding("configuration", str(error)),)
+    return ()
 
 
 def conclude(rows: Sequence[Mapping[str, str]], findings: Sequence[Finding]) -> None:

@@ -70,7 +70,7 @@ def check(**flags: str | None) -> None:
         "tenure_control": settings.database_url,
         "tenure_operator": settings.operator_database_url,
     }
-    findings = trio.run(_find, addresses)
+    findings = checking.tls_findings(settings.tls) + trio.run(_find, addresses)
     checking.conclude(checking.settings_rows(settings, PREFIX, sources), findings)
 
 

@@ -65,7 +65,7 @@ def check(**flags: str | None) -> None:
         settings = read_settings(sources)
     except SettingsError as error:
         raise Stop(str(error), ExitCode.CONFIGURATION) from error
-    findings = trio.run(_find, settings.database_url)
+    findings = checking.tls_findings(settings.tls) + trio.run(_find, settings.database_url)
     checking.conclude(checking.settings_rows(settings, PREFIX, sources), findings)
 
 
