@@ -13,6 +13,9 @@ from tests.harness.ingress import open_ingress
 from tests.harness.seed import Seed
 from tests.openapi.running import Seen, converse, seed_life
 
+# To generate what fits a schema, and what just does not, takes ten seconds of a processor that may be shared.
+pytestmark = pytest.mark.timeout(600)
+
 OFFERED = {call.name for call in CALLS if call.operation}
 
 SHORT = """
@@ -20,7 +23,7 @@ SHORT = """
 examples.enabled = false
 stateful.enabled = false
 coverage.generation.mode = "positive"
-fuzzing.generation = { mode = "negative", max-examples = 4 }
+fuzzing.generation = { mode = "negative", max-examples = 3 }
 """
 """Every bound of every field once, and some chance about what is wrong."""
 
@@ -28,7 +31,7 @@ GLANCE = """
 [phases]
 coverage.enabled = false
 stateful.enabled = false
-fuzzing.generation = { mode = "positive", max-examples = 2 }
+fuzzing.generation = { mode = "positive", max-examples = 1 }
 """
 
 LONG = """
