@@ -197,6 +197,17 @@ async def test_after_stopped_nothing_is_acknowledged(worker: FakeWorker, seed: S
     assert (await worker.starting(work))["status"] == "replayed"
 
 
+async def test_after_stopped_a_process_that_ran_is_not_asked_for_another_handle(
+    worker: FakeWorker, seed: Seed
+) -> None:
+    _, work = await begun(seed, worker)
+    await worker.attest(work, "stopped")
+    with refused("attempt_settled"):
+        await worker.running(work, executor_handle="pid:2")
+    with refused("attempt_settled"):
+        await worker.start_failure(work)
+
+
 async def test_running_after_an_operators_stopped_is_recorded_and_moves_nothing(
     worker: FakeWorker, seed: Seed, database: ScratchDatabase
 ) -> None:

@@ -747,9 +747,9 @@ BEGIN
                 refusal := CASE
                     WHEN a.status = 'claimed' AND l.state <> 'leased' THEN 'lease_fenced'
                     WHEN a.status = 'claimed' THEN 'lease_not_started'
+                    WHEN a.status NOT IN ('starting', 'running') OR l.attested_state = 'stopped' THEN 'attempt_settled'
                     WHEN a.status = 'running' AND a.executor_handle <> p_handles[i] THEN 'handle_conflict'
                     WHEN a.status = 'running' THEN 'content_conflict'
-                    WHEN a.status <> 'starting' OR l.attested_state = 'stopped' THEN 'attempt_settled'
                     WHEN l.state <> 'leased' THEN 'lease_fenced' END;
                 IF refusal IS NULL THEN
                     status := 'applied';
@@ -808,9 +808,9 @@ BEGIN
                 refusal := CASE
                     WHEN a.status = 'claimed' AND l.state <> 'leased' THEN 'lease_fenced'
                     WHEN a.status = 'claimed' THEN 'lease_not_started'
-                    WHEN a.status = 'running' THEN 'already_started'
                     WHEN a.outcome_content IS NOT NULL THEN 'content_conflict'
-                    WHEN a.status <> 'starting' OR l.attested_state = 'stopped' THEN 'attempt_settled'
+                    WHEN a.status NOT IN ('starting', 'running') OR l.attested_state = 'stopped' THEN 'attempt_settled'
+                    WHEN a.status = 'running' THEN 'already_started'
                     WHEN l.state <> 'leased' THEN 'lease_fenced' END;
                 IF refusal IS NULL THEN
                     status := 'applied';
