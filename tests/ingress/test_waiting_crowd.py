@@ -99,7 +99,7 @@ async def test_ten_thousand_pulls_are_one_question_a_second_and_one_claim(
                     await trio.sleep(0.01)
             counting.replay = None
             counting.claims = counting.looks = 0
-            await trio.sleep(2.5)
+            await trio.sleep(2.2)
             assert (counting.claims, counting.looks <= 4) == (0, True)
 
             counting.looks = 0
