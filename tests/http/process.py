@@ -101,7 +101,7 @@ def _more(peer: socket.socket) -> bytes:
 
 
 @contextmanager
-def server_process(material: TlsMaterial | None = None, **limits: float) -> Iterator[ServerProcess]:
+def server_process(material: TlsMaterial | None = None, /, **limits: float) -> Iterator[ServerProcess]:
     """A server with `limits`, over TLS when there is material, until the block ends."""
     files = [str(material.certificate), str(material.key)] if material else []
     command = [sys.executable, "-m", "tests.http.process", json.dumps(limits), *files]

@@ -13,6 +13,9 @@ from tests.http.process import KIB, ServerProcess, ask_all, hear, many_descripto
 from tests.http.stage import get, post
 from tests.http.test_socket import client_context, material
 
+# A slow machine takes longer to bring the peers than they may be silent.
+PATIENT = {"header_time_s": 300, "idle_time_s": 300}
+
 
 @pytest.fixture(autouse=True)
 def descriptors() -> Iterator[None]:
@@ -33,7 +36,7 @@ def warm_up(server: ServerProcess) -> int:
 
 @pytest.mark.parametrize("count", [1000, pytest.param(9900, marks=pytest.mark.slow)])
 def test_idle_and_waiting_connections_cost_little_and_others_are_served(count: int) -> None:
-    with server_process() as server:
+    with server_process(**PATIENT) as server:
         before = warm_up(server)
         with peers(server, count) as crowd:
             assert set(ask_all(crowd)) == {200}
@@ -52,7 +55,7 @@ def test_idle_and_waiting_connections_cost_little_and_others_are_served(count: i
 def test_idle_connections_over_tls(count: int, tmp_path: Path) -> None:
     authority = trustme.CA()
     context = client_context(authority)
-    with server_process(material(tmp_path, authority)) as server:
+    with server_process(material(tmp_path, authority), **PATIENT) as server:
         with peers(server, 10, context) as crowd:
             ask_all(crowd)
         before = server.rss_bytes
