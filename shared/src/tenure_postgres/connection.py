@@ -19,7 +19,7 @@ Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 # Enough for every statement of one process; their plans are generic, so more would be waste.
 STATEMENTS = 128
 
-EXAMPLE = "postgresql://role:password@host:5432/database, with other characters percent-encoded"
+EXAMPLE = "postgresql://role@host:5432/database, and special characters of a password percent-encoded"
 
 # The driver's own timers stay off: under trio-asyncio they are never freed. The border has its deadline.
 WITHOUT_TIMERS: dict[str, Any] = {

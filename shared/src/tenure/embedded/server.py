@@ -68,7 +68,9 @@ class EmbeddedServer:
     def tcp_dsn(self, user: str, password: str, database: str = "postgres") -> str:
         """The address over TCP of a role that was given this password. Only with `tcp=True`."""
         assert self._tcp, "this server does not listen on TCP"
-        return f"postgresql://{quote(user)}:{quote(password)}@127.0.0.1:{self.port}/{quote(database)}"
+        return (
+            f"postgresql://{quote(user)}:{quote(password, safe='')}@127.0.0.1:{self.port}/{quote(database)}"
+        )
 
     @property
     def socket_path(self) -> Path:
