@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ SEEDED: Final = json.loads(os.environ["TENURE_SEEDED"])
 
 SEEN: Final = Path(os.environ["TENURE_SEEN"])
 """One line for each answer: call, status, code."""
+
+TOKEN: Final = re.compile("[A-Za-z0-9_-]{43}")
 
 RULES: Final = (
     "names an attempt twice",
@@ -103,7 +106,8 @@ def _objects(value: Any) -> Iterator[dict[str, Any]]:
 
 def _make_real(part: dict[str, Any], choice: int) -> None:
     """Let one of five objects be about an attempt that nobody knows, and do not wait for work."""
-    if _is_within(part.get("wait_s"), 30):
+    wait_s = part.get("wait_s")
+    if isinstance(wait_s, float | int) and not isinstance(wait_s, bool) and 0 <= wait_s <= 30:
         part["wait_s"] = 0
     if "attempt" not in part or choice % 5 == 0:
         return
@@ -111,16 +115,15 @@ def _make_real(part: dict[str, Any], choice: int) -> None:
     for name in ("attempt", "offer"):
         if _is_uuid(part.get(name)):
             part[name] = fence[name]
-    token = part.get("token")
-    if isinstance(token, str) and len(token) == 43 and token.replace("-", "a").replace("_", "a").isalnum():
-        part["token"] = fence["token"] if token.isascii() else token
+    if isinstance(part.get("token"), str) and TOKEN.fullmatch(part["token"]):
+        part["token"] = fence["token"]
     for name, value in (("lease_generation", 1), ("lease_version", 1), ("sequence", 1 + choice % 2)):
         if _is_within(part.get(name)):
             part[name] = value
 
 
-def _is_within(value: Any, most: int = 2**31 - 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= most
+def _is_within(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**31
 
 
 def _is_uuid(value: Any) -> bool:
