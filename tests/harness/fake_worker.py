@@ -29,6 +29,7 @@ import httpx
 
 from tenure_contracts.error import CODES
 from tenure_contracts.identity import encode_secret
+from tenure_worker.client import Body
 
 JSON: Final = {"Content-Type": "application/json"}
 TIMEOUT_S: Final = 20.0
@@ -236,7 +237,11 @@ class FakeWorker:
         how.setdefault("headers", {"Authorization": f"Bearer {self.token}", **JSON})
         if body is not None:
             how["json"] = body
-        return await self.http.post(f"/v1/sessions/{self.session}/{name}", **how)
+        request = self.http.build_request("POST", f"/v1/sessions/{self.session}/{name}", **how)
+        if body is not None:
+            # A body that leaves nothing behind when its connection is cut.
+            request.stream = Body(request.content)
+        return await self.http.send(request)
 
     async def _of_session(self, name: str, **body: Any) -> Any:
         return await self.call(name, generation=self.generation, **body)
