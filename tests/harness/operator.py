@@ -124,6 +124,7 @@ class OperatorApi:
     cycles: list[object] = field(default_factory=list)
     woken: int = 0
     dispatched: int = 0
+    recalled: list[str] = field(default_factory=list)
 
     async def enrol(self, name: str, role: Role, project: str = EVERY_PROJECT) -> OperatorClient:
         """One more operator, with a role in one project or in all."""
@@ -145,7 +146,7 @@ async def open_operator(database: ScratchDatabase, *, size: int = 4) -> AsyncIte
     """Have the API of a database for the block, with an owner called `root`. `size`: connections at most."""
     async with database.open("tenure_operator", size=size) as opened:
         api = OperatorApi(database, Router(()), OperatorClient(Router(()), None))
-        surface = Surface(opened, api.wake, api.dispatch, lambda: api.cycles)
+        surface = Surface(opened, api.wake, api.dispatch, lambda: api.cycles, api.recalled.append)
         api.router = Router(operator_routes(surface))
         api.owner = await api.enrol("root", "owner")
         yield api

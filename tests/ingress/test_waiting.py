@@ -69,9 +69,9 @@ async def wait_for(ingress: RunningIngress, count: int) -> None:
             await trio.sleep(0.01)
 
 
-def tell(database: ScratchDatabase) -> None:
-    """What whoever made work dispatchable does after its commit."""
-    database.rows("SELECT pg_notify($1, '')", DISPATCH)
+def tell(database: ScratchDatabase, session: str = "") -> None:
+    """What whoever made work dispatchable, or has something to say to a session, does after its commit."""
+    database.rows("SELECT pg_notify($1, $2)", DISPATCH, session)
 
 
 @pytest.fixture
@@ -236,6 +236,26 @@ async def test_a_session_that_was_replaced_learns_it_when_it_is_called(
         assert (await theirs.result())["offered"]
         with pytest.raises(AssertionError, match="session_fenced"):
             await replaced.result()
+
+
+@pytest.mark.usefixtures("deaf")
+async def test_a_drain_that_an_operator_asks_for_ends_the_wait_of_that_session(
+    worker: FakeWorker, other: FakeWorker, ingress: RunningIngress, seed: Seed, database: ScratchDatabase
+) -> None:
+    async with listening(ingress, database) as nursery:
+        asked = Pulling(worker, nursery)
+        Pulling(other, nursery)
+        await wait_for(ingress, 2)
+        database.execute(
+            "UPDATE tenure.worker_sessions SET drain_requested_at = tenure.clock() WHERE session = $1",
+            worker.session,
+        )
+        tell(database, worker.session)
+        answer = await asked.result()
+        assert (answer["offered"], answer["none"], answer["drain_requested"]) == ([], "no_work", True)
+        await wait_for(ingress, 1)
+        with trio.fail_after(5):
+            assert (await worker.offers(fresh_offers(), wait_s=30))["drain_requested"]
 
 
 @pytest.mark.usefixtures("deaf")

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from uuid import uuid4
 
 import pytest
 import trio
@@ -56,7 +57,7 @@ class Waiter:
     scope: trio.CancelScope = field(default_factory=trio.CancelScope)
 
     async def wait(self, room: Room, order: list[str]) -> None:
-        with self.scope, room.place(self.knowledge, room.news) as place:
+        with self.scope, room.place(uuid4(), self.knowledge, room.news) as place:
             while await self._is_called(place):
                 order.append(self.name)
                 if await self._claim():
@@ -66,7 +67,7 @@ class Waiter:
 
     async def _is_called(self, place: Place) -> bool:
         await place.wait()
-        return place.called_for is not None
+        return place.is_called
 
     async def _claim(self) -> bool:
         self.claims += 1
@@ -187,7 +188,7 @@ async def test_work_that_came_between_claim_and_wait_is_asked_for_at_once(
     hall.room.tell()
     await hall.settle()
     hall.queue.attempts[1] += 1
-    with hall.room.place(knowing(1), news) as place:
+    with hall.room.place(uuid4(), knowing(1), news) as place:
         with trio.fail_after(0.1):
             await place.wait()
         assert place.called_for == 1
@@ -235,7 +236,9 @@ async def test_who_cannot_have_it_does_not_stand_before_who_can(
 def test_one_attempt_for_ten_thousand_calls_one() -> None:
     room = Room()
     with ExitStack() as standing:
-        places = [standing.enter_context(room.place(knowing(1, 2), room.news)) for _ in range(10_000)]
+        places = [
+            standing.enter_context(room.place(uuid4(), knowing(1, 2), room.news)) for _ in range(10_000)
+        ]
         room.hand_out({1: 1})
         assert [place.called_for for place in places] == [1] + [None] * 9_999
         room.hand_out({1: 1})  # while it claims, the attempt is still there
@@ -249,7 +252,7 @@ def test_one_attempt_for_ten_thousand_calls_one() -> None:
 def test_who_took_several_does_not_make_the_others_call_on() -> None:
     room = Room()
     with ExitStack() as standing:
-        places = [standing.enter_context(room.place(knowing(1), room.news)) for _ in range(10)]
+        places = [standing.enter_context(room.place(uuid4(), knowing(1), room.news)) for _ in range(10)]
         room.hand_out({1: 3})
         room.claimed(places[0], 3)
         for place in places[1:3]:
@@ -286,8 +289,8 @@ async def test_who_learned_something_keeps_its_age(autojump_clock: MockClock, ha
 
 def test_whoever_leaves_hands_its_call_on() -> None:
     room = Room()
-    with room.place(knowing(1), room.news) as staying:
-        with room.place(knowing(1), room.news) as leaving:
+    with room.place(uuid4(), knowing(1), room.news) as staying:
+        with room.place(uuid4(), knowing(1), room.news) as leaving:
             room.hand_out({1: 2})
             room.claimed(staying, 1)
             assert (staying.called_for, leaving.called_for) == (None, 1)
@@ -353,3 +356,18 @@ async def test_a_room_that_closes_ends_all_waits_and_calls_nobody(
     await hall.enter("late", 1)
     assert len(hall.room) == 0
     assert hall.order == ["claiming"]
+
+
+def test_a_session_is_recalled_without_a_call_for_work() -> None:
+    room, session = Room(), uuid4()
+    with ExitStack() as standing:
+        mine = [standing.enter_context(room.place(session, knowing(1), room.news)) for _ in range(2)]
+        theirs = standing.enter_context(room.place(uuid4(), knowing(1), room.news))
+        for payload in (str(session), str(uuid4()), "'; DROP", "\x00"):
+            room.tell(payload)
+        assert [place.is_called for place in (*mine, theirs)] == [True, True, False]
+        assert (room.calls, room.news) == (0, 0)
+        room.failed(mine[0], mine[0].knowledge)
+        assert (mine[0].is_called, room.vain) == (False, 0)
+        room.hand_out({1: 3})  # who is recalled claims anyway, and may be called for work as well
+        assert (mine[1].called_for, room.calls) == (1, 3)

@@ -168,12 +168,14 @@ async def test_a_drain_reaches_the_live_session_and_no_later_one(api: OperatorAp
     body = {"request_id": str(uuid4())}
     asked = await api.owner.post(DRAIN, body)
     assert (asked.status, asked.json["session"]["drain_requested"]) == (200, True)
+    assert api.recalled == [str(holder.session)]
     api.database.shift(timedelta(minutes=2))
     holder.session = uuid4()
     holder.register()
     again = await api.owner.post(DRAIN, body)
     assert (again.status, again.json["session"]["drain_requested"]) == (200, False)
     assert [each["drain_requested"] for each in again.json["sessions"]] == [False, True]
+    assert len(api.recalled) == 1
     rows = api.database.rows("SELECT actor, object FROM tenure.security_audit_events WHERE action = 'drain'")
     assert [tuple(row) for row in rows] == [("operator:root", "worker:w1")]
 

@@ -77,7 +77,7 @@ async def live(process: Process, incarnation: Incarnation, service: Service, pat
             _lifecycles(process, notifier, work),
             _driven(process, work.scheduler),
             _driven(process, work.cancellation),
-            _admission(process, service, work, _surface(pools, parts, work)),
+            _admission(process, service, work, _surface(pools, parts, work, notifier)),
         ):
             await _stop_or_loss(process, parts.loss)
     return "stopped" if process.stop_wanted.is_set() else "lost"
@@ -175,12 +175,13 @@ async def _driven(process: Process, cadence: Cadence[CycleSummary]) -> AsyncIter
         raise failure
 
 
-def _surface(pools: Pools, parts: Parts, work: Work) -> Surface:
+def _surface(pools: Pools, parts: Parts, work: Work, notifier: Notifier) -> Surface:
     return Surface(
         pools.operator,
         work.wake,
         parts.dispatch,
         lambda: [summary.plain() for summary in work.cycle.summaries],
+        partial(notifier.notify, DISPATCH),
     )
 
 

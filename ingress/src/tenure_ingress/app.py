@@ -186,7 +186,7 @@ async def _listen(
     """Tell the room what others tell. Past any pooler, which loses it."""
 
     def on_notify(channel: str, payload: str) -> None:
-        room.tell()
+        room.tell(payload)
 
     url = settings.direct_url or settings.database_url
     await listen(url, [DISPATCH], on_notify, name="tenure ingress listen", task_status=task_status)

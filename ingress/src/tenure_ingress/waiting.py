@@ -20,10 +20,11 @@ import heapq
 import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final, NoReturn
+from uuid import UUID
 
 import structlog
 import trio
@@ -62,10 +63,17 @@ class Knowledge:
 class Place:
     """One pull in the room. `called_for`: the class for which it was called, and is about to claim."""
 
+    session: UUID
     arrival: int
     knowledge: Knowledge
     called_for: int | None = None
+    _is_recalled: bool = False
     _change: trio.Event = field(default_factory=trio.Event)
+
+    @property
+    def is_called(self) -> bool:
+        """Whether it is to claim: for work, or to hear what became of its session."""
+        return self.called_for is not None or self._is_recalled
 
     async def wait(self) -> None:
         """Wait until it is called, or the room is closed."""
@@ -75,9 +83,15 @@ class Place:
         """End the wait."""
         self._change.set()
 
+    def recall(self) -> None:
+        """End the wait with a claim that is for no work."""
+        self._is_recalled = True
+        self.wake()
+
     def rest(self) -> None:
         """Wait anew."""
         self.called_for = None
+        self._is_recalled = False
         self._change = trio.Event()
 
 
@@ -94,6 +108,7 @@ class Room:
         self.vain = 0
         self.news = 0
         self._lines: dict[Knowledge, dict[Place, None]] = {}
+        self._of_session: defaultdict[UUID, set[Place]] = defaultdict(set)
         self._arrivals = count()
         self._trying: Counter[int] = Counter()
         self._tried: defaultdict[int, set[Place]] = defaultdict(set)
@@ -107,9 +122,10 @@ class Room:
         return sum(map(len, self._lines.values()))
 
     @contextmanager
-    def place(self, knowledge: Knowledge, news: int) -> Iterator[Place]:
+    def place(self, session: UUID, knowledge: Knowledge, news: int) -> Iterator[Place]:
         """Have a place for the block. However it ends, a call that led to nothing is handed on."""
-        place = Place(next(self._arrivals), knowledge)
+        place = Place(session, next(self._arrivals), knowledge)
+        self._of_session[session].add(place)
         self._stand(place)
         if self.is_closed:
             place.wake()
@@ -132,9 +148,9 @@ class Room:
 
     def failed(self, place: Place, knowledge: Knowledge) -> None:
         """A called pull has got nothing, and now knows this: it waits on, and the next one is called."""
-        self.vain += 1
         placement = self._end_call(place)
         if placement is not None:
+            self.vain += 1
             self._tried[placement].add(place)
             self._hand_on(placement)
         if knowledge != place.knowledge:
@@ -144,10 +160,13 @@ class Room:
         if self.is_closed:
             place.wake()
 
-    def tell(self) -> None:
-        """Somebody says that work came."""
-        self.news += 1
-        self._wanted.set()
+    def tell(self, payload: str = "") -> None:
+        """Somebody says that work came; or names a session, about which there is something to hear."""
+        if payload:
+            self._recall(payload)
+        else:
+            self.news += 1
+            self._wanted.set()
 
     def close(self) -> None:
         """End all waits, also those that come."""
@@ -207,7 +226,7 @@ class Room:
         placement = place.called_for
         if placement is not None:
             self._trying[placement] -= 1
-            place.rest()
+        place.rest()
         return placement
 
     def _hand_on(self, placement: int) -> None:
@@ -216,8 +235,16 @@ class Room:
             self._spare -= 1
             self._call(heir, placement)
 
+    def _recall(self, session: str) -> None:
+        with suppress(ValueError):  # whoever may connect may notify: what is no id is nobody's
+            for place in self._of_session.get(UUID(session), ()):
+                place.recall()
+
     def _leave(self, place: Place) -> None:
         self._step_out(place)
+        self._of_session[place.session].discard(place)
+        if not self._of_session[place.session]:
+            del self._of_session[place.session]
         for tried in self._tried.values():
             tried.discard(place)
         placement = self._end_call(place)

@@ -12,6 +12,10 @@ def _nothing() -> None:
     """Nobody to tell: a later look finds it anyway."""
 
 
+def _unheard(session: str) -> None:
+    """Nobody waits."""
+
+
 def _no_cycles() -> Sequence[object]:
     return ()
 
@@ -24,6 +28,7 @@ class Surface:
         database: opened as `tenure_operator`.
         wake: called after a commit that gives the scheduler cadence something to do.
         dispatch: called after a commit that made work dispatchable; tells the ingress processes.
+        recall: called with the id of a session after a commit of which its waiting pulls shall hear.
         cycles: the last cycle summaries, newest first, as values that JSON can carry.
     """
 
@@ -31,3 +36,4 @@ class Surface:
     wake: Callable[[], None] = _nothing
     dispatch: Callable[[], None] = _nothing
     cycles: Callable[[], Sequence[object]] = _no_cycles
+    recall: Callable[[str], None] = _unheard

@@ -67,7 +67,10 @@ async def drain(surface: Surface, request: Request) -> Response:
             raise Refusal("state_conflict", f"Worker {name} has no live session.")
         return await _shown(connection, name)
 
-    return answer(await surface.database.transact(unit))
+    worker = await surface.database.transact(unit)
+    if worker.session is not None and worker.session.drain_requested:
+        surface.recall(worker.session.session)
+    return answer(worker)
 
 
 async def show_credentials(surface: Surface, request: Request) -> Response:

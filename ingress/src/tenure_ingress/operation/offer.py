@@ -57,8 +57,9 @@ class _Claim:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing came, and something may."""
-        return not self.answers and self.summary["none_reason"] in WAITS
+        """Nothing came, something may, and there is nothing else that the worker should hear now."""
+        is_free = self.summary["none_reason"] in WAITS and not self.summary["drain_requested"]
+        return is_free and not self.answers
 
     @property
     def knowledge(self) -> Knowledge:
@@ -87,7 +88,7 @@ async def pull_or_wait(
     claim = await _claim(service, caller, message)
     if not claim.is_empty or not message.wait_s:
         return _pulled(claim, RETRY_AFTER_S)
-    with room.place(claim.knowledge, news) as place:
+    with room.place(caller.session, claim.knowledge, news) as place:
         while await _is_called(place, waiting, deadline):
             claim = await _claim(service, caller, message)
             _note(room, place, claim)
@@ -109,7 +110,7 @@ async def _is_called(
     async with waiting():
         with trio.move_on_at(deadline):
             await place.wait()
-    return place.called_for is not None
+    return place.is_called
 
 
 def _note(room: Room, place: Place, claim: _Claim) -> None:
