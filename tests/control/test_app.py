@@ -180,7 +180,7 @@ async def test_a_database_without_schema_or_role_ends_it_with_78(make_database: 
 
 async def test_an_unreachable_database_is_tried_and_ends_it_with_75(database: ScratchDatabase) -> None:
     nowhere = "postgresql://tenure_control@127.0.0.1:1/tenure"
-    settings = control_settings(database, database_url=nowhere, start_budget_s=0.5)
+    settings = control_settings(database, database_url=nowhere, start_budget_s=1.5)
     began = trio.current_time()
     code, log = await exit_of(settings)
     assert code == ExitCode.TEMPORARY
