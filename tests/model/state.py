@@ -5,7 +5,7 @@ Times are whole seconds since the beginning of the example. Ids are the texts of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 Json: TypeAlias = dict[str, Any]
@@ -116,7 +116,7 @@ class Attempt:
 
     @property
     def situation(self) -> str:
-        """Where it stands, as the holder of its newest lease sees it: a row of the tables of the reference."""
+        """Where it stands, as the holder of its newest lease sees it: a row of the tables."""
         if self.status == "claimed":
             return "held" if self.lease.state == "leased" else "returned"
         if self.status in STARTED:
@@ -142,8 +142,3 @@ def text_of(seconds: int | None) -> str | None:
         return None
     days, rest = divmod(seconds, 86_400)
     return f"2030-01-{1 + days:02}T{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}.000000Z"
-
-
-def copy_of(lease: Lease, **changes: Any) -> Lease:
-    """A lease that differs."""
-    return replace(lease, **changes)

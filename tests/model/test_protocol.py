@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
+import secrets
+
 import pytest
-import trio
-from hypothesis import HealthCheck, Phase, settings
-from hypothesis.stateful import run_state_machine_as_test
 
 from tests.harness import ScratchDatabase
-from tests.model.machine import Protocol
+from tests.model.coverage import unseen
+from tests.model.explore import explore
 from tests.model.open import open_world
-from tests.model.world import World
 
 STEPS = 5_000
-PER_EXAMPLE = 50
+MANY_STEPS = 500_000
 
 
-def explore(world: World, examples: int) -> None:
-    """Run so many examples, the same ones each time."""
-    machine = type("Example", (Protocol,), {"world": world})
-    run_state_machine_as_test(
-        machine,
-        settings=settings(
-            max_examples=examples,
-            stateful_step_count=PER_EXAMPLE,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
-
-
+@pytest.mark.timeout(900)  # a disagreement is made small before it is shown
 async def test_five_thousand_steps(database: ScratchDatabase) -> None:
     async with open_world(database) as world:
-        await trio.to_thread.run_sync(explore, world, STEPS // PER_EXAMPLE)
-    print(world.steps, sorted(world.seen.items()))
+        await explore(world, STEPS, 1)
     assert world.steps >= STEPS
+    assert unseen(world.seen) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(6 * 3600)
+async def test_many_steps_that_are_others_each_time(database: ScratchDatabase) -> None:
+    number = secrets.randbelow(2**32)
+    print(f"the first number is {number}")
+    async with open_world(database) as world:
+        await explore(world, MANY_STEPS, number)
+    assert world.steps >= MANY_STEPS
+    assert unseen(world.seen) == []

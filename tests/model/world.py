@@ -46,29 +46,36 @@ UPDATE tenure.workers SET session_generation = 0, last_takeover_at = NULL;
 """
 
 LOOK: Final = """
-WITH s AS (SELECT '2030-01-01 00:00:00Z'::timestamptz AS epoch)
-SELECT json_build_object(
-    'sessions', (SELECT coalesce(json_object_agg(x.session, json_build_array(
-        x.worker, x.generation, x.status, x.version, extract(epoch FROM x.expires_at - s.epoch)::int)), '{}')
-        FROM tenure.worker_sessions x),
-    'runs', (SELECT coalesce(json_object_agg(r.run, json_build_array(
-        r.status, r.version, e.events, e.last, r.unstarted_claims, r.cancel_reason,
-        extract(epoch FROM r.next_attempt_at - s.epoch)::int)), '{}')
-        FROM tenure.runs r CROSS JOIN LATERAL (
-            SELECT count(*) AS events, max(x.sequence) AS last FROM tenure.run_events x WHERE x.run = r.run) e),
-    'attempts', (SELECT coalesce(json_object_agg(a.attempt, json_build_array(
-        a.run, a.number, a.status, a.dispatchable, extract(epoch FROM a.deadline_at - s.epoch)::int,
-        a.late_callbacks)), '{}')
-        FROM tenure.run_attempts a),
-    'leases', (SELECT coalesce(json_object_agg(l.attempt, json_build_array(
-        l.state, l.generation, l.version, l.worker, l.session, l.offer,
-        extract(epoch FROM l.expires_at - s.epoch)::int, l.stop_reason,
-        extract(epoch FROM l.stop_requested_at - s.epoch)::int,
-        extract(epoch FROM l.deadline_at - s.epoch)::int, l.attested_state, l.attested_sequence,
-        l.release_reason)), '{}')
-        FROM tenure.run_leases l)) AS found
-FROM s
+CREATE FUNCTION tenure.look() RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    start CONSTANT timestamptz := '2030-01-01 00:00:00Z';
+BEGIN
+    RETURN json_build_object(
+        'sessions', (SELECT json_object_agg(s.session, json_build_array(
+            s.worker, s.generation, s.status, s.version, extract(epoch FROM s.expires_at - start)::int))
+            FROM tenure.worker_sessions s),
+        'runs', (SELECT json_object_agg(r.run, json_build_array(
+            r.status, r.version, e.events, e.last, r.unstarted_claims, r.cancel_reason,
+            extract(epoch FROM r.next_attempt_at - start)::int))
+            FROM tenure.runs r CROSS JOIN LATERAL (
+                SELECT count(*) AS events, max(x.sequence) AS last
+                FROM tenure.run_events x WHERE x.run = r.run) e),
+        'attempts', (SELECT json_object_agg(a.attempt, json_build_array(
+            a.run, a.number, a.status, a.dispatchable, extract(epoch FROM a.deadline_at - start)::int,
+            a.late_callbacks))
+            FROM tenure.run_attempts a),
+        'leases', (SELECT json_object_agg(l.attempt, json_build_array(
+            l.state, l.generation, l.version, l.worker, l.session, l.offer,
+            extract(epoch FROM l.expires_at - start)::int, l.stop_reason,
+            extract(epoch FROM l.stop_requested_at - start)::int,
+            extract(epoch FROM l.deadline_at - start)::int,
+            l.attested_state, l.attested_sequence, l.release_reason))
+            FROM tenure.run_leases l));
+END
+$$;
+REVOKE ALL ON FUNCTION tenure.look() FROM PUBLIC
 """
+"""A function, because its statement is planned once and not at each look."""
 
 CANCEL: Final = """
 WITH asked AS (
@@ -93,8 +100,8 @@ WITH lost AS (
     FROM lost WHERE r.run = lost.run RETURNING r.run, r.event_sequence
 )
 INSERT INTO tenure.run_events
-SELECT m.run, m.event_sequence - 2 + i.number, i.machine || '.lost', NULL, 'lost', 'recovery:one', tenure.clock(),
-       i.machine || '-lost:' || $1, '{}'
+SELECT m.run, m.event_sequence - 2 + i.number, i.machine || '.lost', NULL, 'lost', 'recovery:one',
+       tenure.clock(), i.machine || '-lost:' || $1, '{}'
 FROM moved m, (VALUES (1, 'attempt'), (2, 'run')) AS i (number, machine)
 """
 
@@ -115,7 +122,7 @@ OPERATOR: Final = "operator:ann"
 
 @dataclass
 class World:
-    """What a machine acts on. `tokens` are the workers' bearer tokens; `seen` counts calls with their answers."""
+    """What a machine acts on. `tokens` are bearer tokens by worker; `seen` counts calls by answer."""
 
     database: ScratchDatabase
     parts: StageParts
@@ -128,6 +135,7 @@ class World:
 
     def __post_init__(self) -> None:
         self._http = HTTPConnection(urlsplit(self.url).netloc, timeout=20)
+        self.database.execute(LOOK)
 
     def begin(self) -> None:
         """An empty database at the beginning of time; definitions and credentials stay."""
@@ -143,7 +151,7 @@ class World:
 
     def look(self) -> Any:
         """The rows that the model predicts."""
-        return json.loads(self.database.value(LOOK))
+        return json.loads(self.database.value("SELECT tenure.look()"))
 
     def admit(self, run: str, attempt: str, task: str, claims: int) -> None:
         """A run that was claimed so often without a start."""

@@ -1,0 +1,187 @@
+"""What the rules act with: how they find their arguments, and how both sides are asked and compared."""
+
+from __future__ import annotations
+
+import random
+from typing import ClassVar, Final
+from uuid import UUID
+
+from hypothesis import note
+from hypothesis.stateful import RuleBasedStateMachine
+
+from tenure_contracts.error import CODES
+from tenure_contracts.identity import encode_secret
+from tests.model.answer import difference, names_of
+from tests.model.chance import Chance
+from tests.model.facts import Refused
+from tests.model.queue import CLAIMS
+from tests.model.reference import Reference, rows_of
+from tests.model.state import STARTED, Attempt, Json
+from tests.model.world import World
+
+TIMES: Final = ("2030-01-01T00:00:00.000000Z", "2030-01-01T00:00:05.000000Z")
+DISTORTIONS: Final = (None,) * 14 + ("token", "offer", "older", "newer", "version", "attempt")
+
+NEXT: Final[dict[str, tuple[str, Json]]] = {
+    "held": ("starting", {}),
+    "starting": ("running", {"executor_handle": "pid:1", "started_at": TIMES[0]}),
+    "running": ("complete", {"outcome": "succeeded", "exit_code": 0, "error": None, "stop_answer": None}),
+    "stopped": ("complete", {"outcome": "failed", "exit_code": 1, "error": None, "stop_answer": "stopped"}),
+}
+"""What the holder of a lease does next."""
+
+
+class Hands(RuleBasedStateMachine):
+    """One example, and what its rules act with. `world` is set by a subclass."""
+
+    world: ClassVar[World]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = Reference()
+        self.sent: list[tuple[str, str, str, Json]] = []
+        self.offers: list[Json] = []
+        self.fences: list[Json] = []
+        self.names = random.Random(0)
+
+    # How rules find their arguments
+
+    def _name(self) -> str:
+        return str(UUID(int=self.names.getrandbits(128), version=4))
+
+    def _token(self) -> str:
+        return encode_secret(self.names.randbytes(32))
+
+    def _session(self, chance: Chance) -> str:
+        """Any, those first that nobody replaced."""
+        newest = list(reversed(self.model.sessions))
+        return chance.front(sorted(newest, key=lambda each: not self.model.sessions[each].live))
+
+    def _repeated(self, chance: Chance) -> list[Json]:
+        return [chance.front(self.offers[::-1]) for _ in range(chance.below(3)) if self.offers]
+
+    def _gone(self) -> list[Attempt]:
+        """Started attempts whose lease expired."""
+        now = self.model.now
+        return [
+            each
+            for each in self.model.attempts.values()
+            if each.status in STARTED and each.lease.expires_at <= now
+        ]
+
+    def _newest_fences(self) -> list[Json]:
+        """Those that were given out, the newest first, and live ones before others."""
+        newest = self.fences[::-1]
+        return sorted(newest, key=lambda fence: not self._is_live(fence))
+
+    def _is_live(self, fence: Json) -> bool:
+        attempt = self.model.attempts[fence["attempt"]]
+        return fence["lease_generation"] == attempt.lease.generation and attempt.situation in NEXT
+
+    def _fences(self, chance: Chance, count: int) -> list[Json]:
+        """Fences of different attempts; the first may be distorted."""
+        first, *others = (dict(chance.front(self._newest_fences())) for _ in range(count))
+        first |= self._distorted(first, chance.of(DISTORTIONS))
+        return [first, *(fence for fence in others if fence["attempt"] != first["attempt"])]
+
+    def _distorted(self, fence: Json, distortion: str | None) -> Json:
+        match distortion:
+            case "token":
+                return {"token": self._token()}
+            case "offer" | "attempt":
+                return {distortion: self._name()}
+            case "older" | "newer":
+                step = 1 if distortion == "newer" else -1
+                return {"lease_generation": max(1, fence["lease_generation"] + step)}
+            case "version":
+                return {"lease_version": self.model.attempts[fence["attempt"]].lease.version + 1}
+        return {}
+
+    def _holder(self, fence: Json, chance: Chance | None = None) -> str:
+        """The session that holds the lease of a fence; by chance another."""
+        attempt = self.model.attempts.get(fence["attempt"])
+        newest = list(reversed(self.model.sessions))
+        holder = attempt.lease.session if attempt else newest[0]
+        if chance is None or not chance.rarely():
+            return holder
+        return next((session for session in newest if session != holder), holder)
+
+    # Both sides
+
+    def _admit(self, task: str, claims: int) -> None:
+        run, attempt = self._name(), self._name()
+        self.world.admit(run, attempt, task, claims)
+        self.model.admit(run, attempt, self.world.tasks[task], claims)
+        self._compare()
+
+    def _register(
+        self, worker: str, session: str, labels: Json, limit: int, *, takeover: bool = False
+    ) -> None:
+        body = {
+            "executors": ["command"],
+            "labels": labels,
+            "limit": limit,
+            "takeover": takeover,
+            "agent": "model",
+        }
+        self._exchange(worker, session, "register", body)
+
+    def _pull(self, session: str, repeated: list[Json], fresh: int) -> None:
+        new = [{"offer": self._name(), "token": self._token()} for _ in range(fresh or not repeated)]
+        self.offers += new
+        self._of_session("offers", session, {"offers": [*repeated, *new]})
+
+    def _proceed(self, fence: Json) -> None:
+        call, body = NEXT.get(self.model.attempts[fence["attempt"]].situation, ("renew", {}))
+        about = {"leases": [fence]} if call == "renew" else {"lease": fence}
+        self._of_session(call, self._holder(fence), {**about, **body})
+
+    def _report(self, call: str, chance: Chance, body: Json) -> None:
+        (fence,) = self._fences(chance, 1)
+        self._of_session(call, self._holder(fence, chance), {"lease": fence, **body})
+
+    def _of_session(self, call: str, session: str, body: Json, *, wrong: bool = False) -> None:
+        known = self.model.sessions[session]
+        self._exchange(known.worker, session, call, {"generation": known.generation + wrong, **body})
+
+    def _exchange(self, worker: str, session: str, call: str, body: Json) -> None:
+        body = {"request_id": self._name(), **body}
+        self.sent.append((worker, session, call, body))
+        status, answer = self.world.call(worker, session, call, body)
+        try:
+            expected = self.model.answer(worker, session, call, body)
+            code = 200
+        except Refused as refusal:
+            rule_of = CODES[refusal.code]
+            code = rule_of.status
+            expected = {"code": refusal.code, "disposition": rule_of.disposition, **refusal.members}
+        note(f"    {call} {status} {answer.get('code') or answer.get('status', '')}")
+        faults = list(difference({"http": code, **expected}, {"http": status, **answer}, call))
+        assert not faults, (faults, answer)
+        self.world.note(call, [expected["code"]] if code != 200 else names_of(call, expected))
+        self._learn(body, expected.get("offered", ()))
+        self._compare()
+
+    def _learn(self, body: Json, offered: tuple[Json, ...]) -> None:
+        """What a worker writes down of a pull."""
+        tokens = {offer["offer"]: offer["token"] for offer in body.get("offers", ())}
+        known = [fence["offer"] for fence in self.fences]
+        self.fences += [
+            {
+                "attempt": each["attempt"]["attempt"],
+                "offer": each["offer"],
+                "token": tokens[each["offer"]],
+                "lease_generation": each["lease"]["lease_generation"],
+                "lease_version": each["lease"]["lease_version"],
+            }
+            for each in offered
+            if each["offer"] not in known
+        ]
+
+    def _compare(self, beside: str | None = None) -> None:
+        """Compare the rows. `beside` names what happened, if it was no call."""
+        self.world.steps += 1
+        worn_out = any(run.status == "failed" and run.claims == CLAIMS for run in self.model.runs.values())
+        self.world.note("beside", [*filter(None, [beside]), *(["never_started"] if worn_out else [])])
+        faults = list(difference(rows_of(self.model), self.world.look(), "rows"))
+        assert not faults, faults
