@@ -17,6 +17,7 @@ from tenure_contracts import base64url
 NAME_PATTERN: Final = r"[a-z0-9][a-z0-9._-]{0,62}"
 CREDENTIAL_ID_PATTERN: Final = r"[a-z0-9]{8,32}"
 SECRET_BYTES: Final = 32
+SECRET_CHARACTERS: Final = 43
 
 WORKER_SECRET_DOMAIN: Final = "tenure/worker-secret"  # noqa: S105 - a domain text, not a secret
 OPERATOR_SECRET_DOMAIN: Final = "tenure/operator-secret"  # noqa: S105 - a domain text, not a secret
@@ -24,8 +25,7 @@ LEASE_TOKEN_DOMAIN: Final = "tenure/lease-token"  # noqa: S105 - a domain text, 
 
 _NAME = re.compile(NAME_PATTERN)
 _CREDENTIAL_ID = re.compile(CREDENTIAL_ID_PATTERN)
-_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
-_WORKER_TOKEN = re.compile(f"tw1_{CREDENTIAL_ID_PATTERN}_{_SECRET.pattern}")
+_WORKER_TOKEN = re.compile(f"tw1_{CREDENTIAL_ID_PATTERN}_[A-Za-z0-9_-]{{{SECRET_CHARACTERS}}}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 
 
@@ -112,9 +112,13 @@ def secret_digest(domain: str, secret: bytes) -> bytes:
 
 def decode_secret(text: str) -> bytes:
     """The 32 bytes of 43 base64url characters without padding; the two spare bits are ignored."""
-    if not _SECRET.fullmatch(text):
+    try:
+        secret = base64url.decode(text)
+    except ValueError:
+        secret = b""
+    if len(text) != SECRET_CHARACTERS or len(secret) != SECRET_BYTES:
         raise IdentityError("a secret is 43 characters of base64url without padding")
-    return base64url.decode(text)
+    return secret
 
 
 def encode_secret(secret: bytes) -> str:

@@ -106,14 +106,14 @@ class Lane(Generic[Item, Answer]):
         return len(self._line)
 
     async def submit(
-        self, item: Item, *, keys: Collection[Hashable], content: Hashable, weight: int = 1
+        self, item: Item, *, keys: Collection[Hashable], content: object, weight: int = 1
     ) -> Answer:
         """Send an item with the next call and return its answer.
 
         Args:
-            keys: the rows that the item is about; no two items of one call share a key. content: what is
-                asked of them. An item with the same keys and content as one that still waits is the same
-                item, and both callers get its answer.
+            keys: the rows that the item is about; no two items of one call share a key.
+            content: what is asked of them. An item with the same keys and an equal content as the newest one
+                that still waits is the same item, and both callers get its answer.
             weight: how much of a call's room the item takes.
 
         Raises Overloaded when too many wait, StillLocked when the row stayed locked, and what the call
@@ -121,11 +121,12 @@ class Lane(Generic[Item, Answer]):
         """
         if self._stopped:
             raise Unavailable(f"the lane {self.name} is stopped")
-        ticket = self._line.find((tuple(keys), content))
+        keys = tuple(keys)
+        ticket = self._line.find(keys, content)
         if ticket is None:
             if len(self._line) >= self._max_waiting:
                 raise Overloaded(f"{self._max_waiting} items already wait in the lane {self.name}")
-            ticket = self._line.join(Ticket(item, tuple(keys), content, weight))
+            ticket = self._line.join(Ticket(item, keys, content, weight))
         ticket.waiters += 1
         try:
             await ticket.settled.wait()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Generic, TypeAlias, TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 import trio
 
@@ -13,8 +13,6 @@ from tenure_postgres.error import DatabaseError
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
-Identity: TypeAlias = tuple[tuple[Hashable, ...], Hashable]
-
 
 @dataclass(eq=False)
 class Ticket(Generic[Item, Answer]):
@@ -22,7 +20,7 @@ class Ticket(Generic[Item, Answer]):
 
     item: Item
     keys: tuple[Hashable, ...]
-    content: Hashable
+    content: object
     weight: int
     waiters: int = 0
     locked_since: float | None = None
@@ -53,33 +51,37 @@ class WaitingLine(Generic[Item, Answer]):
 
     def __init__(self) -> None:
         self._tickets: dict[Ticket[Item, Answer], None] = {}
-        self._new: dict[Identity, Ticket[Item, Answer]] = {}
+        # The newest of each set of keys. Contents are compared and never hashed, which would cost more.
+        self._new: dict[tuple[Hashable, ...], Ticket[Item, Answer]] = {}
+        self._locked: set[Ticket[Item, Answer]] = set()
         self._arrival = trio.Event()
 
     def __len__(self) -> int:
         return len(self._tickets)
 
-    def find(self, identity: Identity) -> Ticket[Item, Answer] | None:
-        """The ticket of the same item, if it has not travelled yet."""
-        return self._new.get(identity)
+    def find(self, keys: tuple[Hashable, ...], content: object) -> Ticket[Item, Answer] | None:
+        """The ticket of the same item, if it has not travelled yet and none of its keys' came after it."""
+        ticket = self._new.get(keys)
+        return ticket if ticket is not None and ticket.content == content else None
 
     def join(self, ticket: Ticket[Item, Answer]) -> Ticket[Item, Answer]:
         """Stand at the end of the line."""
         self._tickets[ticket] = None
-        self._new[ticket.keys, ticket.content] = ticket
+        self._new[ticket.keys] = ticket
         self._arrival.set()
         return ticket
 
     def rejoin(self, ticket: Ticket[Item, Answer]) -> None:
         """Stand at the end again, after a call that found the row locked."""
         self._tickets[ticket] = None
+        self._locked.add(ticket)
 
     def leave(self, ticket: Ticket[Item, Answer]) -> None:
         """Step out, if it is still in the line."""
         self._tickets.pop(ticket, None)
-        identity = (ticket.keys, ticket.content)
-        if self._new.get(identity) is ticket:
-            del self._new[identity]
+        self._locked.discard(ticket)
+        if self._new.get(ticket.keys) is ticket:
+            del self._new[ticket.keys]
 
     def take(self, room: int) -> list[Ticket[Item, Answer]]:
         """The next batch: up to `room` by weight, at least one, no key twice."""
@@ -101,13 +103,14 @@ class WaitingLine(Generic[Item, Answer]):
         """Empty the line and return who stood in it."""
         everybody = list(self._tickets)
         self._tickets.clear()
+        self._locked.clear()
         self._new.clear()
         return everybody
 
     async def wait(self, locked_pause_s: float) -> None:
         """Wait until a batch is worth sending: at once for new items, after a pause for locked ones alone."""
         await trio.lowlevel.checkpoint()
-        if not self._new:
+        if len(self._tickets) == len(self._locked):
             self._arrival = trio.Event()
             with trio.move_on_after(locked_pause_s if self._tickets else float("inf")):
                 await self._arrival.wait()

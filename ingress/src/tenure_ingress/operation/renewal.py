@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import structlog
 
-from tenure_contracts.wire.field import Instant, instant
+from tenure_contracts.wire.field import Instant, instants
 from tenure_contracts.wire.lease import Fence, Renew, Renewed, RenewedLease
 from tenure_ingress.operation.activation import stop_of
 from tenure_ingress.operation.service import Service, check
@@ -29,20 +30,22 @@ async def renew(service: Service, caller: Caller, message: Renew) -> Renewed:
     One that stays locked for a second, or that the database fails at, is answered `retry`; all others do not
     notice. Raises what the database raised when it failed at every one.
     """
-    renewal = await _settle(service, Renewal(caller, message.leases))
-    for row in renewal.seen.values():
+    rows = (await _settle(service, Renewal(caller, message.leases))).rows
+    known = [row for row in rows if row is not None]
+    for row in known:
         check(row)
+    ends = instants(row and row["expires_at"] for row in rows)
     return Renewed(
-        leases=tuple(_lease(fence, renewal.seen.get(at)) for at, fence in enumerate(message.leases)),
+        leases=tuple(map(_lease, message.leases, rows, ends)),
         renew_s=service.renew_s(),
-        drain_requested=any(row["drain_requested"] for row in renewal.seen.values()),
-        server_time=Instant.of(max(row["server_time"] for row in renewal.seen.values())),
+        drain_requested=any(row["drain_requested"] for row in known),
+        server_time=Instant.of(max(row["server_time"] for row in known)),
     )
 
 
 async def _settle(service: Service, renewal: Renewal) -> Renewal:
-    keys = [fence.attempt for fence in renewal.fences]
-    content = (renewal.caller, tuple(renewal.fences))
+    keys = [fence.attempt.int for fence in renewal.fences]  # as numbers: an id is hashed in Python
+    content = (renewal.caller, renewal.fences)
     try:
         return await service.lanes.renewals.submit(renewal, keys=keys, content=content, weight=len(keys))
     except StillLocked as locked:
@@ -56,37 +59,36 @@ async def _settle(service: Service, renewal: Renewal) -> Renewal:
 
 
 async def _settle_apart(service: Service, renewal: Renewal, fault: DatabaseError) -> Renewal:
-    """Halve the request until the lease that is at fault stands alone. It is not among what was seen."""
+    """Halve the request until the lease that is at fault stands alone. Its row is None."""
     middle = len(renewal.fences) // 2
     if not middle:
         log.error("lease_failed", attempt=str(renewal.fences[0].attempt), exc_info=fault)
         raise fault
-    seen: dict[int, RenewalRow] = {}
-    for first, part in ((0, renewal.fences[:middle]), (middle, renewal.fences[middle:])):
-        found = await _seen(service, Renewal(renewal.caller, part))
-        seen |= {first + at: row for at, row in found.items()}
-    if not seen:
+    rows: list[RenewalRow | None] = []
+    for fences in (renewal.fences[:middle], renewal.fences[middle:]):
+        rows += await _rows(service, Renewal(renewal.caller, fences))
+    if not any(rows):
         raise fault
-    return Renewal(renewal.caller, renewal.fences, seen)
+    return replace(renewal, rows=rows)
 
 
-async def _seen(service: Service, part: Renewal) -> Mapping[int, RenewalRow]:
+async def _rows(service: Service, part: Renewal) -> Sequence[RenewalRow | None]:
     try:
-        return (await _settle(service, part)).seen
+        return (await _settle(service, part)).rows
     except PASSING:
         raise
     except DatabaseError:
-        return {}
+        return [None] * len(part.fences)
 
 
-def _lease(fence: Fence, row: RenewalRow | None) -> RenewedLease:
+def _lease(fence: Fence, row: RenewalRow | None, expires_at: Instant | None) -> RenewedLease:
     if row is None or row["locked"]:
         return RenewedLease(attempt=fence.attempt, status="retry", disposition="retry")
     return RenewedLease(
         attempt=fence.attempt,
         status=row["status"],
         lease_version=row["lease_version"],
-        expires_at=instant(row["expires_at"]),
+        expires_at=expires_at,
         late=row["late"],
         stop=stop_of(row),
         terminal=row["terminal"],

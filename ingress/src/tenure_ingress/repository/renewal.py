@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import cast
 
+from tenure_contracts.identity import lease_token_digest
 from tenure_contracts.wire.lease import Fence
 from tenure_ingress.repository.call import QUERIES
-from tenure_ingress.repository.caller import Caller, fence_columns
+from tenure_ingress.repository.caller import Caller
 from tenure_ingress.repository.row import RenewalRow
 from tenure_postgres.database import Connection
 from tenure_postgres.lane import Locked
@@ -16,39 +18,53 @@ from tenure_postgres.lane import Locked
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """The leases of one request, and what is known of them so far, by their position in it.
+    """The leases of one request, and what is known of them so far, in their order.
 
-    `seen` has the newest row of each, which is a verdict unless it says `locked`.
+    `rows` is empty before the first call, and has then the newest row of each lease, which is a verdict
+    unless it says `locked`; None for one that the database failed at.
     """
 
     caller: Caller
     fences: Sequence[Fence]
-    seen: Mapping[int, RenewalRow] = field(default_factory=dict)
+    rows: Sequence[RenewalRow | None] = ()
 
     @property
-    def open_positions(self) -> list[int]:
-        """Which fences have no verdict yet."""
-        return [at for at in range(len(self.fences)) if at not in self.seen or self.seen[at]["locked"]]
+    def open_fences(self) -> Sequence[Fence]:
+        """Those without a verdict."""
+        if not self.rows:
+            return self.fences
+        return [fence for fence, row in zip(self.fences, self.rows, strict=True) if _is_open(row)]
+
+    def after(self, news: Iterator[RenewalRow]) -> Renewal | Locked[Renewal]:
+        """What a call makes of it: `news` are the rows of the open fences, some may stay open."""
+        rows = [next(news) if _is_open(row) else row for row in self.rows] or list(news)
+        known = replace(self, rows=rows)
+        return Locked(known) if any(map(_is_open, rows)) else known
+
+
+def _is_open(row: RenewalRow | None) -> bool:
+    return row is None or row["locked"]
 
 
 async def renew(
     connection: Connection, renewals: Sequence[Renewal], lease_s: float
 ) -> Sequence[Renewal | Locked[Renewal]]:
     """Renew what can be renewed. A request with a lease that is locked elsewhere is to be tried again."""
-    requests = [list(column) for column in zip(*(r.caller.columns for r in renewals), strict=True)]
-    items = [(number, position) for number, r in enumerate(renewals) for position in r.open_positions]
-    fences = zip(
-        *(fence_columns(renewals[number].fences[position]) for number, position in items), strict=True
-    )
-    rows = await connection.fetch(
-        QUERIES["renew"], *requests, [number + 1 for number, _ in items], *map(list, fences), lease_s
-    )
-    found: list[dict[int, RenewalRow]] = [{} for _ in renewals]
-    for (number, position), row in zip(items, cast("Sequence[RenewalRow]", rows), strict=True):
-        found[number][position] = row
-    return [_verdict(renewal, news) for renewal, news in zip(renewals, found, strict=True)]
+    asked = [renewal.open_fences for renewal in renewals]
+    callers = zip(*[renewal.caller.columns for renewal in renewals], strict=True)
+    rows = await connection.fetch(QUERIES["renew"], *map(list, callers), *_columns(asked), lease_s)
+    news = iter(cast("Sequence[RenewalRow]", rows))
+    return [renewal.after(islice(news, len(fences))) for renewal, fences in zip(renewals, asked, strict=True)]
 
 
-def _verdict(renewal: Renewal, news: Mapping[int, RenewalRow]) -> Renewal | Locked[Renewal]:
-    known = replace(renewal, seen={**renewal.seen, **news})
-    return Locked(known) if known.open_positions else known
+def _columns(asked: Sequence[Sequence[Fence]]) -> tuple[list[object], ...]:
+    """The number of its request, counted from 1, and the fence itself, of every lease."""
+    fences = [fence for each in asked for fence in each]
+    return (
+        [number for number, each in enumerate(asked, 1) for _ in each],
+        [fence.attempt for fence in fences],
+        [fence.offer for fence in fences],
+        [lease_token_digest(fence.token) for fence in fences],
+        [fence.lease_generation for fence in fences],
+        [fence.lease_version for fence in fences],
+    )

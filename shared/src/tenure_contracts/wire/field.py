@@ -6,7 +6,9 @@ to the readers of the OpenAPI documents. `TEXT` patterns exclude NUL, which Post
 
 from __future__ import annotations
 
+import functools
 import re
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, Self
 
@@ -62,12 +64,27 @@ class Instant(datetime):
 
     def text(self) -> str:
         """`2026-12-01T00:00:00.000000Z`."""
-        return self.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        return _text(self)
+
+
+@functools.lru_cache(maxsize=256)
+def _text(moment: Instant) -> str:
+    # Kept for a while: all leases that one call renewed end at one moment, which each of them then says.
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def instant(moment: datetime | None) -> Instant | None:
     """`Instant.of`, passing None through: rows are full of times that have not come yet."""
     return None if moment is None else Instant.of(moment)
+
+
+def instants(moments: Iterable[datetime | None]) -> Iterator[Instant | None]:
+    """`instant` of each; equal neighbours, as in the rows of one call, are one object."""
+    last, made = None, None
+    for moment in moments:
+        if moment != last:
+            last, made = moment, instant(moment)
+        yield made
 
 
 Generation = Annotated[
