@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 from uuid import uuid4
 
@@ -29,10 +29,10 @@ VERDICTS: Final = ("applied", "recorded", "replayed")
 
 @dataclass(frozen=True)
 class Way:
-    """How the first sending goes, what happens in between, and how it is sent again."""
+    """How the first sending goes, what happens in between, and how it is sent again, once or more."""
 
     first: Sending
-    again: Sending
+    again: tuple[Sending, ...]
     between: Sending | None = None
     restart: bool = False
 
@@ -45,6 +45,15 @@ async def to_one(database: ScratchDatabase, site: Site, case: Case) -> Any:
 async def to_two(database: ScratchDatabase, site: Site, case: Case) -> Any:
     """Plainly, to the second replica."""
     return await case.send(site.two)
+
+
+async def to_two_newer(database: ScratchDatabase, site: Site, case: Case) -> Any:
+    """To the second replica, by a worker that knows how far the version of its lease has gone."""
+    if "lease" not in case.body:
+        return await case.send(site.two)
+    version = database.value("SELECT version FROM tenure.run_leases WHERE attempt = $1", case.held.attempt)
+    lease = {**case.body["lease"], "lease_version": version}
+    return await replace(case, body={**case.body, "lease": lease}).send(site.two)
 
 
 async def reply_lost(database: ScratchDatabase, site: Site, case: Case) -> Any:
@@ -107,12 +116,12 @@ async def renewal(database: ScratchDatabase, site: Site, case: Case) -> Any:
 
 
 WAYS: Final = {
-    "on the same connection": Way(to_one, to_one),
-    "to another replica": Way(to_one, to_two),
-    "after its answer was lost": Way(reply_lost, to_two),
-    "after it was cut": Way(request_cut, to_one),
-    "after a renewal": Way(to_one, to_two, between=renewal),
-    "after a restart": Way(to_one, to_two, restart=True),
+    "on the same connection": Way(to_one, (to_one,)),
+    "to another replica": Way(to_one, (to_two,)),
+    "after its answer was lost": Way(reply_lost, (to_two,)),
+    "after it was cut": Way(request_cut, (to_one,)),
+    "after a renewal": Way(to_one, (to_two, to_two_newer), between=renewal),
+    "after a restart": Way(to_one, (to_two,), restart=True),
 }
 
 
