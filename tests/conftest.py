@@ -12,6 +12,7 @@ from tests.harness.fixture import (
     templates,
 )
 from tests.harness.log import own_logging
+from tests.harness.secrecy import no_process_logs_a_secret, no_secret_is_logged
 
 __all__ = [
     "admin",
@@ -19,6 +20,8 @@ __all__ = [
     "dropper",
     "empty_database",
     "make_database",
+    "no_process_logs_a_secret",
+    "no_secret_is_logged",
     "own_logging",
     "server",
     "templates",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tenure.where import parse_env
+from tests.harness.secrecy import SECRECY
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 30.0
@@ -32,7 +33,7 @@ class Stack:
         self, *arguments: str, cwd: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> subprocess.CompletedProcess[str]:
         """Run one command where the stack is found by itself; `environment` is added to ours."""
-        return subprocess.run(
+        done = subprocess.run(
             [sys.executable, "-m", "tenure", *arguments],
             cwd=cwd or self.folder,
             env=clean_environment() | dict(environment or {}),
@@ -40,6 +41,8 @@ class Stack:
             text=True,
             timeout=100,
         )
+        SECRECY.hear(f"tenure {' '.join(arguments[:2])}", done.stderr)
+        return done
 
     def say(self, *arguments: str, environment: Mapping[str, str] | None = None) -> str:
         """Run a command that must succeed; what it printed."""
