@@ -6,6 +6,7 @@ import socket
 import ssl
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,9 @@ import trio
 import trio.testing
 import trustme
 
-from tenure_http import Limits
-from tenure_http.tls import TlsSwitch
-from tests.http.stage import Client, RecordingObserver, post
+from tenure_http import Limits, Router, serve
+from tenure_http.tls import TlsListener, TlsSwitch
+from tests.http.stage import Client, MemoryListener, RecordingObserver, echo_route, post
 from tests.http.test_socket import client_context, connect_tls, material, on_sockets
 
 
@@ -122,3 +123,18 @@ async def test_a_handshake_that_fails_or_is_cut_gives_its_turn_back(
         assert service._traffic.handshakes.value == 1
         async with await connect_tls(port, client_context(authority)) as stream:
             assert (await Client(stream).ask(post())).status == 200
+
+
+async def test_a_peer_that_takes_no_answer_holds_no_turn(switch: TlsSwitch, authority: trustme.CA) -> None:
+    context = client_context(authority)
+    memory = MemoryListener(trio.testing.lockstep_stream_pair)
+    run = partial(serve, [TlsListener(memory, switch)], Router([echo_route()]), limits=Limits(handshakes=1))
+    async with trio.open_nursery() as nursery:
+        await nursery.start(run)
+        stuck = memory.connect()
+        await stuck.tell(hello(context))  # and nobody reads what the server says to that
+        await trio.testing.wait_all_tasks_blocked()
+        stream = trio.SSLStream(memory.connect().stream, context, server_hostname="localhost")
+        with trio.fail_after(5):
+            assert (await Client(stream).ask(post())).status == 200
+        nursery.cancel_scope.cancel()

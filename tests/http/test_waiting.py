@@ -259,6 +259,7 @@ async def test_a_drain_waits_for_what_waits(autojump_clock: trio.abc.Clock) -> N
         async def drain() -> None:
             outcomes.append(await stage.service.drain(10))
 
+        start = trio.current_time()
         nursery.start_soon(drain)
         await trio.sleep(9)
         assert outcomes == []
@@ -266,6 +267,7 @@ async def test_a_drain_waits_for_what_waits(autojump_clock: trio.abc.Clock) -> N
         answer = await client.hear()
         assert (answer.status, answer.closes) == (200, True)
     assert outcomes == [Drained()]
+    assert trio.current_time() - start == pytest.approx(9), "and no longer"
 
 
 async def test_a_wait_beyond_the_budget_of_a_stop_is_cut_and_named(autojump_clock: trio.abc.Clock) -> None:
