@@ -112,8 +112,9 @@ async def everything_is_renewed(database: ScratchDatabase, within_s: float = 10)
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 async def test_a_stopped_database_and_a_partition_of_a_minute_each(tmp_path: Path) -> None:
-    with temporary_server(durable=True) as server, BlockingConnection(server.dsn()) as admin:
-        Templates(server, admin).copy(prepare_template, "outage")
+    with temporary_server(durable=True) as server:
+        with BlockingConnection(server.dsn()) as admin:
+            Templates(server, admin).copy(prepare_template, "outage")
         database = ScratchDatabase(server, "outage")
         async with (
             open_control(database, interval_s=2.0) as control,

@@ -74,7 +74,7 @@ DETAILS: Final = {
     "handle_conflict": "The attempt runs under another executor handle.",
     "content_conflict": "The same was reported before with other content; the first report stands.",
     "stop_requested": "The attempt is to be stopped: do not start it.",
-    "attempt_settled": "The attempt has ended; the report was kept as late evidence.",
+    "attempt_settled": "The attempt has ended; what was new in the report is kept as late evidence.",
     "attestation_conflict": "The sequence is not the next one: continue after `last_sequence`.",
     "unknown_attempt": "There is no such attempt.",
     "invalid_field": "$.lease.lease_version is greater than the version that was given out.",
