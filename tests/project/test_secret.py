@@ -1,7 +1,8 @@
-"""What holds a secret does not show it: not in a representation, and so not in a log or a traceback."""
+"""What holds a secret does not show it, in a log or a traceback; and no code compares secrets itself."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import pkgutil
@@ -10,6 +11,8 @@ from types import ModuleType
 from typing import Any
 
 import msgspec
+
+from tests.project.place import ROOT
 
 PACKAGES = (
     *("tenure_contracts", "tenure_control", "tenure_http", "tenure_ingress", "tenure_postgres"),
@@ -83,3 +86,25 @@ def test_the_look_at_representations_can_fail() -> None:
         secret: str
 
     assert (_shown(Careless), _shown(Struct)) == (["token"], ["secret"])
+
+
+def _name(node: ast.expr) -> str | None:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else None
+
+
+def _comparisons(source: str) -> list[str]:
+    """Where secrets are compared byte by byte, which takes as long as they agree."""
+    return [
+        ast.unparse(node)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(operator, ast.Eq | ast.NotEq) for operator in node.ops)
+        and SECRET & {_name(side) for side in (node.left, *node.comparators)}
+    ]
+
+
+def test_secrets_are_compared_by_the_database_alone_and_there_as_digests() -> None:
+    for folder in ("shared/src", "control/src", "ingress/src"):
+        for file in (ROOT / folder).rglob("*.py"):
+            assert _comparisons(file.read_text()) == [], f"{file}: use hmac.compare_digest"
+    assert _comparisons("if token.secret_digest == other: ...") == ["token.secret_digest == other"]

@@ -1,4 +1,5 @@
 -- Who presents this token, which roles they have for a project, and whether the project exists.
+-- Digests of 256 random bits are compared, so that it does not matter how long that takes: see authenticate_worker.
 SELECT t.operator,
        ARRAY(SELECT b.role FROM tenure.role_bindings b
              WHERE b.operator = t.operator AND b.project IN ('*', $3::text)) AS roles,
