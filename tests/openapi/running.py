@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from subprocess import STDOUT
 from typing import Any, Final
@@ -35,11 +35,10 @@ Seen = Counter[tuple[str, int, str | None]]
 
 @dataclass
 class Seeded:
-    """Who may call what, and about which leases. `authorizations`: sent instead of tokens; "" is none."""
+    """Who may make which call (`*`: any other), and about which leases."""
 
-    sessions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    leases: list[dict[str, Any]] = field(default_factory=list)
-    authorizations: list[str] = field(default_factory=list)
+    sessions: dict[str, list[dict[str, Any]]]
+    leases: list[dict[str, Any]]
 
 
 async def seed_life(seed: Seed, ingress: RunningIngress) -> Seeded:
