@@ -499,10 +499,12 @@ $$;
 
 -- Does this lease carry the presented fence? A holder may send any version up to the stored one. What exactly
 -- differed is never told: it may be somebody else's lease. NULL is no proof: it differs from everything.
+-- Without a search_path of its own, which its callers have: so a statement over many leases has it inlined instead
+-- of called, which makes a renewal a quarter cheaper.
 CREATE FUNCTION tenure.fence_refusal(
     l tenure.run_leases, p_worker text, p_offer uuid, p_token bytea, p_generation integer, p_version integer)
 RETURNS text
-LANGUAGE sql IMMUTABLE SET search_path = pg_catalog, pg_temp
+LANGUAGE sql IMMUTABLE
 AS $$
     SELECT CASE
         WHEN l.attempt IS NULL

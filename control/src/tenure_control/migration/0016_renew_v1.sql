@@ -43,7 +43,7 @@ BEGIN
     RETURN QUERY
     WITH judged AS MATERIALIZED (
         SELECT i.position::integer AS position, i.request, l.attempt, l.version, l.expires_at,
-            l.attempt IS NOT NULL AND l.attempt <> ALL (ours) AS locked,
+            l.attempt IS NOT NULL AND o.attempt IS NULL AS locked,
             CASE WHEN l.stop_reason IS NULL AND l.deadline_at <= server_time
                  THEN 'timeout' ELSE l.stop_reason END AS stop_reason,
             CASE WHEN l.stop_reason IS NULL AND l.deadline_at <= server_time
@@ -64,6 +64,7 @@ BEGIN
         FROM unnest(p_requests, p_attempts, p_offers, p_tokens, p_lease_generations, p_lease_versions)
              WITH ORDINALITY AS i (request, attempt, offer, token, generation, version, position)
         LEFT JOIN tenure.run_leases l ON l.attempt = i.attempt
+        LEFT JOIN unnest(ours) AS o (attempt) ON o.attempt = i.attempt
     ), renewed AS (
         UPDATE tenure.run_leases l
         SET version = l.version + 1, renewed_at = greatest(l.renewed_at, server_time),
