@@ -26,7 +26,7 @@ from tenure_http import Limits, Request, Response, Route, Router, Service, serve
 from tenure_http.tls import TlsListener, TlsMaterial, TlsSwitch
 from tests.http.stage import echo, get, post
 
-PATIENCE_S = 20.0
+PATIENCE_S = 120.0
 BODY_BYTES = 1024 * 1024
 KIB = 1024
 
