@@ -244,6 +244,7 @@ async def test_a_delayed_registration_of_a_replaced_session_has_no_effect(
 async def test_registrations_are_audited_without_secrets(
     worker: FakeWorker, database: ScratchDatabase
 ) -> None:
-    (row,) = database.rows("SELECT * FROM tenure.security_audit_events")
+    use, row = database.rows("SELECT * FROM tenure.security_audit_events ORDER BY event")
+    assert (use["actor"], use["action"]) == ("worker:w1", "credential.first_use")
     assert (row["actor"], row["action"], row["object"]) == ("worker:w1", "session.register", worker.session)
-    assert worker.token.rpartition("_")[2] not in row["detail"]
+    assert worker.token.split("_", 2)[2] not in row["detail"]
