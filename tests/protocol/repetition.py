@@ -116,8 +116,7 @@ async def renewal(database: ScratchDatabase, site: Site, case: Case) -> Any:
 
 
 WAYS: Final = {
-    "on the same connection": Way(to_one, (to_one,)),
-    "to another replica": Way(to_one, (to_two,)),
+    "on the same connection, and to another replica": Way(to_one, (to_one, to_two)),
     "after its answer was lost": Way(reply_lost, (to_two,)),
     "after it was cut": Way(request_cut, (to_one,)),
     "after a renewal": Way(to_one, (to_two, to_two_newer), between=renewal),
