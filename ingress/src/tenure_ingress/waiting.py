@@ -21,7 +21,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from itertools import count, islice
 from typing import Final, NoReturn
 from uuid import UUID
@@ -29,6 +28,7 @@ from uuid import UUID
 import structlog
 import trio
 
+from tenure_ingress.place import Knowledge, Place
 from tenure_postgres.error import DatabaseError
 
 log = structlog.get_logger("tenure.ingress")
@@ -45,54 +45,6 @@ attempt that nobody can have; fewer would leave work to the next second because 
 
 AT_ONCE: Final = 64
 """So many claims of called pulls are on their way at one time: the connections are few, and others' too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Knowledge:
-    """Which placement classes a session matches, of all up to `seen`. A newer one may match or not."""
-
-    classes: frozenset[int]
-    seen: int
-
-    def may_match(self, placement: int) -> bool:
-        """Whether work of this class is worth a claim."""
-        return placement in self.classes or placement > self.seen
-
-
-@dataclass(eq=False, slots=True)
-class Place:
-    """One pull in the room. `called_for`: the class for which it was called, and is about to claim."""
-
-    session: UUID
-    arrival: int
-    knowledge: Knowledge
-    called_for: int | None = None
-    _is_recalled: bool = False
-    _change: trio.Event = field(default_factory=trio.Event)
-
-    @property
-    def is_called(self) -> bool:
-        """Whether it is to claim: for work, or to hear what became of its session."""
-        return self.called_for is not None or self._is_recalled
-
-    async def wait(self) -> None:
-        """Wait until it is called, or the room is closed."""
-        await self._change.wait()
-
-    def wake(self) -> None:
-        """End the wait."""
-        self._change.set()
-
-    def recall(self) -> None:
-        """End the wait with a claim that is for no work."""
-        self._is_recalled = True
-        self.wake()
-
-    def rest(self) -> None:
-        """Wait anew."""
-        self.called_for = None
-        self._is_recalled = False
-        self._change = trio.Event()
 
 
 class Room:

@@ -27,10 +27,11 @@ from tenure_contracts.wire.offer import (
     plan_of,
 )
 from tenure_ingress.operation.service import Service, check
+from tenure_ingress.place import Knowledge, Place
 from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.repository.row import OfferRow
-from tenure_ingress.waiting import Knowledge, Place, Room
+from tenure_ingress.waiting import Room
 
 RETRY_AFTER_S: Final = 1.0
 """When a pull that brought nothing is worth repeating, on average."""
