@@ -10,7 +10,9 @@ from uuid import uuid4
 
 import trio
 
+from tenure_control.stage import retry
 from tests.harness import ScratchDatabase
+from tests.harness.control import stage_parts
 from tests.harness.fake_worker import FakeWorker, Work, refused
 from tests.harness.seed import Seed
 from tests.ingress.conftest import claim, started
@@ -225,6 +227,22 @@ async def test_another_reason_is_a_conflict_and_kept_as_evidence(worker: FakeWor
         with refused("content_conflict"):
             await worker.start_failure(work, "other")
     assert seed.events(run).count("attempt.late_callback") == 1
+
+
+async def test_a_start_failure_is_answered_alike_after_the_next_try_began(
+    worker: FakeWorker, seed: Seed, database: ScratchDatabase
+) -> None:
+    seed.task("tried", retry={"max_attempts": 2, "backoff": {"base": "1s"}})
+    seed.run("tried")
+    (work,) = await worker.pull()
+    await worker.starting(work)
+    first = await worker.start_failure(work)
+    async with stage_parts(database) as parts:
+        database.shift(timedelta(seconds=2))
+        await retry.run(parts.database, parts.dispatch)
+    again = await worker.start_failure(work)
+    assert again["status"] == "replayed"
+    assert again["run_status"] == first["run_status"] == "retry_wait"
 
 
 async def test_an_attempt_that_ended_is_settled(worker: FakeWorker, seed: Seed) -> None:

@@ -22,9 +22,13 @@ def difference(expected: Any, actual: Any, at: str = "$") -> Iterator[str]:
         yield f"{at}: {actual!r} instead of {expected!r}"
 
 
-def names_of(call: str, answer: Json) -> Iterator[str]:
+def names_of(call: str, status: int, answer: Json) -> Iterator[str]:
     """What an answer says, in the words of the table of coverage."""
-    if call in ("renew", "decline"):
+    if status != 200:
+        yield answer["code"]
+    elif call == "exchange":
+        yield "items"
+    elif call in ("renew", "decline"):
         for lease in answer["leases"]:
             yield from _lease_names(lease)
     elif call == "offers":

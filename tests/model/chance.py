@@ -47,4 +47,7 @@ class Chance:
         return f"Chance({self._number})"
 
 
-CHANCE: Final = st.integers(0, 2**24 - 1).map(Chance)
+HALF: Final = st.integers(0, 2**24 - 1)
+"""Greater numbers would not be drawn evenly."""
+
+CHANCE: Final = st.tuples(HALF, HALF).map(lambda halves: Chance(halves[0] + 2**24 * halves[1]))

@@ -28,6 +28,7 @@ ANSWERS: Final = {
     " cancelled-cancelled",
     "attest": "recorded replayed adopted stop settled lease_not_started lease_fenced unknown_attempt"
     " session_fenced content_conflict attestation_conflict",
+    "exchange": "items",
     "beside": "recovery retry cancellation cancel lose state never_started",
 }
 

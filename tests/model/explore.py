@@ -11,7 +11,7 @@ from hypothesis.stateful import run_state_machine_as_test
 from tests.model.machine import Protocol
 from tests.model.world import World
 
-EXAMPLES: Final = 20
+EXAMPLES: Final = 10
 RULES: Final = 40
 """In one example; a rule makes one step or a few, and the beginning of an example about ten."""
 
@@ -27,6 +27,7 @@ async def explore(world: World, steps: int, number: int, phases: tuple[Phase, ..
     while world.steps < steps:
         await trio.to_thread.run_sync(_explore_part, world, number, phases)
         number += 1
+        print(f"{world.steps} steps; the next number is {number}", flush=True)
 
 
 def _explore_part(world: World, number: int, phases: tuple[Phase, ...]) -> None:

@@ -9,11 +9,9 @@ from uuid import UUID
 from hypothesis import note
 from hypothesis.stateful import RuleBasedStateMachine
 
-from tenure_contracts.error import CODES
 from tenure_contracts.identity import encode_secret
 from tests.model.answer import difference, names_of
 from tests.model.chance import Chance
-from tests.model.facts import Refused
 from tests.model.queue import CLAIMS
 from tests.model.reference import Reference, rows_of
 from tests.model.state import STARTED, Attempt, Json
@@ -132,13 +130,21 @@ class Hands(RuleBasedStateMachine):
         self._of_session("offers", session, {"offers": [*repeated, *new]})
 
     def _proceed(self, fence: Json) -> None:
-        call, body = NEXT.get(self.model.attempts[fence["attempt"]].situation, ("renew", {}))
-        about = {"leases": [fence]} if call == "renew" else {"lease": fence}
-        self._of_session(call, self._holder(fence), {**about, **body})
+        call, body = self._next(fence)
+        self._of_session(call, self._holder(fence), body)
+
+    def _next(self, fence: Json) -> tuple[str, Json]:
+        """The call that comes next under a fence, and its body."""
+        attempt = self.model.attempts[fence["attempt"]]
+        late = attempt.deadline_at is not None and attempt.deadline_at <= self.model.now
+        situation = "stopped" if attempt.situation == "running" and attempt.lease.stop else attempt.situation
+        call, body = ("renew", {}) if late and not attempt.lease.stop else NEXT.get(situation, ("renew", {}))
+        return call, {**({"leases": [fence]} if call == "renew" else {"lease": fence}), **body}
 
     def _report(self, call: str, chance: Chance, body: Json) -> None:
         (fence,) = self._fences(chance, 1)
-        self._of_session(call, self._holder(fence, chance), {"lease": fence, **body})
+        wrong = chance.below(32) == 31
+        self._of_session(call, self._holder(fence, chance), {"lease": fence, **body}, wrong=wrong)
 
     def _of_session(self, call: str, session: str, body: Json, *, wrong: bool = False) -> None:
         known = self.model.sessions[session]
@@ -148,19 +154,16 @@ class Hands(RuleBasedStateMachine):
         body = {"request_id": self._name(), **body}
         self.sent.append((worker, session, call, body))
         status, answer = self.world.call(worker, session, call, body)
-        try:
-            expected = self.model.answer(worker, session, call, body)
-            code = 200
-        except Refused as refusal:
-            rule_of = CODES[refusal.code]
-            code = rule_of.status
-            expected = {"code": refusal.code, "disposition": rule_of.disposition, **refusal.members}
+        predicted, expected = self.model.judge(worker, session, call, body)
         note(f"    {call} {status} {answer.get('code') or answer.get('status', '')}")
-        faults = list(difference({"http": code, **expected}, {"http": status, **answer}, call))
+        faults = list(difference({"http": predicted, **expected}, {"http": status, **answer}, call))
         assert not faults, (faults, answer)
-        self.world.note(call, [expected["code"]] if code != 200 else names_of(call, expected))
+        self.world.note(call, names_of(call, predicted, expected))
+        for item, verdict in zip(body.get("items", ()), expected.get("items", ()), strict=True):
+            name, told = item["call"], verdict.get("body") or verdict["problem"]
+            self.world.note(name, names_of(name, verdict["status"], told))
         self._learn(body, expected.get("offered", ()))
-        self._compare()
+        self._compare(calls=len(body.get("items", (1,))))
 
     def _learn(self, body: Json, offered: tuple[Json, ...]) -> None:
         """What a worker writes down of a pull."""
@@ -178,9 +181,9 @@ class Hands(RuleBasedStateMachine):
             if each["offer"] not in known
         ]
 
-    def _compare(self, beside: str | None = None) -> None:
+    def _compare(self, beside: str | None = None, *, calls: int = 1) -> None:
         """Compare the rows. `beside` names what happened, if it was no call."""
-        self.world.steps += 1
+        self.world.steps += calls
         worn_out = any(run.status == "failed" and run.claims == CLAIMS for run in self.model.runs.values())
         self.world.note("beside", [*filter(None, [beside]), *(["never_started"] if worn_out else [])])
         faults = list(difference(rows_of(self.model), self.world.look(), "rows"))

@@ -13,7 +13,7 @@ from tests.model.world import OPERATOR
 
 LABELS: Final[dict[str, Json]] = {"w1": {}, "w2": {"region": "eu"}}
 WORKERS: Final = tuple(LABELS)
-TASKS: Final = ("plain", "tried", "timed", "there")
+TASKS: Final = ("tried", "timed", "plain", "timed", "tried", "there")
 SESSIONS: Final = 6
 RUNS: Final = 5
 WAITS: Final = (5, 5, 10, 10, 15, 30, 60)
@@ -46,7 +46,7 @@ class Protocol(Hands):
     @rule(chance=CHANCE)
     def admit(self, chance: Chance) -> None:
         """One more run; sometimes one that was claimed nearly as often as it may be without a start."""
-        self._admit(chance.of(TASKS), 15 if chance.rarely() else 0)
+        self._admit(chance.of(TASKS), 15 if chance.below(4) == 3 else 0)
 
     @rule(chance=CHANCE)
     def wait(self, chance: Chance) -> None:
@@ -182,7 +182,8 @@ class Protocol(Hands):
         holder = self._holder(fence, chance)
         worker = self.model.sessions[holder].worker
         session = self.model.current(worker) if chance.often() else holder
-        self._exchange(worker, session or holder, "attest", body)
+        sender = chance.of(WORKERS) if chance.rarely() else worker
+        self._exchange(sender, session or holder, "attest", body)
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
@@ -190,6 +191,17 @@ class Protocol(Hands):
         """The holder of a lease does what comes next."""
         for _ in range(1 + chance.below(2)):
             self._proceed(chance.front(self._newest_fences()))
+
+    @precondition(lambda self: self.fences)
+    @rule(chance=CHANCE)
+    def exchange(self, chance: Chance) -> None:
+        """What comes next for several runs, in one request."""
+        of_run = {self.model.attempts[fence["attempt"]].run: fence for fence in self._newest_fences()[::-1]}
+        items = []
+        for fence in list(of_run.values())[::-1][: 2 + chance.below(3)]:
+            call, body = ("starting", {"lease": fence}) if chance.rarely() else self._next(fence)
+            items.append({"call": call, "request_id": self._name(), **body})
+        self._of_session("exchange", self._holder(self._newest_fences()[0], chance), {"items": items})
 
     @precondition(lambda self: self.sent)
     @rule(chance=CHANCE)

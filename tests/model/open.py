@@ -29,8 +29,8 @@ TASKS: Final[dict[str, tuple[dict[str, Any], Task]]] = {
         Task((10, 20), frozenset({"failed", "lost"}), exit_codes=((64, "fail"), (75, "retry"))),
     ),
     "timed": (
-        {"timeout": "20s", "retry": {"max_attempts": 2, "on": ["timed_out"], "backoff": {"base": "5s"}}},
-        Task((5,), frozenset({"timed_out"}), timeout_s=20),
+        {"timeout": "10s", "retry": {"max_attempts": 2, "on": ["timed_out"], "backoff": {"base": "5s"}}},
+        Task((5,), frozenset({"timed_out"}), timeout_s=10),
     ),
     "there": ({"placement": {"require": {"region": "eu"}}}, Task(region="eu")),
 }

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from tenure_contracts.error import CODES
 from tests.model.authority import Authority
 from tests.model.beside import Beside
+from tests.model.facts import Refused
 from tests.model.report import COLUMNS
 from tests.model.session import Sessions
 from tests.model.state import Json, Lease
@@ -19,8 +21,25 @@ from tests.model.state import Json, Lease
 class Reference(Sessions, Authority, Beside):
     """The whole protocol."""
 
-    def answer(self, worker: str, session: str, call: str, body: Json) -> Json:
-        """What this call answers; raises Refused. Its effect is in the model afterwards."""
+    def judge(self, worker: str, session: str, call: str, body: Json) -> tuple[int, Json]:
+        """Status and body of the answer, a refusal included; its effect is in the model afterwards."""
+        try:
+            if call == "exchange":
+                return 200, {"items": [self._item(worker, session, body, item) for item in body["items"]]}
+            return 200, self._answer(worker, session, call, body)
+        except Refused as refusal:
+            rule = CODES[refusal.code]
+            return rule.status, {"code": refusal.code, "disposition": rule.disposition, **refusal.members}
+
+    def _item(self, worker: str, session: str, body: Json, item: Json) -> Json:
+        """Items are answered one by one; those of the machine do not touch each other."""
+        alone = {name: value for name, value in item.items() if name != "call"}
+        status, answer = self.judge(
+            worker, session, item["call"], {**alone, "generation": body["generation"]}
+        )
+        return {"status": status, "body" if status == 200 else "problem": answer}
+
+    def _answer(self, worker: str, session: str, call: str, body: Json) -> Json:
         if call == "register":
             return self._register(worker, session, body)
         if call == "attest":

@@ -1,12 +1,13 @@
 -- The start barrier. Arrays hold one element per item; one row comes back per item, and no item affects another.
 
--- What every acknowledgement answers about an attempt, its run and its lease, as stored now.
+-- What every acknowledgement answers about an attempt, its run and its lease, as stored now. The run of an attempt whose
+-- end was reported is told as that end left it: a repeated start failure answers the same after the next try began.
 CREATE FUNCTION tenure.acknowledgement(
     p_attempt uuid, OUT attempt_status text, OUT run_status text, OUT lease_version integer,
     OUT expires_at timestamptz, OUT deadline_at timestamptz, OUT stop_reason text, OUT stop_requested_at timestamptz)
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
 AS $$
-    SELECT a.status, r.status, l.version, l.expires_at, a.deadline_at, l.stop_reason, l.stop_requested_at
+    SELECT a.status, coalesce(a.outcome_run, r.status), l.version, l.expires_at, a.deadline_at, l.stop_reason, l.stop_requested_at
     FROM tenure.run_attempts a
     JOIN tenure.runs r ON r.run = a.run
     JOIN tenure.run_leases l ON l.attempt = a.attempt

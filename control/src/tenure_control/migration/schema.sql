@@ -903,7 +903,7 @@ CREATE FUNCTION tenure.acknowledgement(p_attempt uuid, OUT attempt_status text, 
     LANGUAGE sql STABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    SELECT a.status, r.status, l.version, l.expires_at, a.deadline_at, l.stop_reason, l.stop_requested_at
+    SELECT a.status, coalesce(a.outcome_run, r.status), l.version, l.expires_at, a.deadline_at, l.stop_reason, l.stop_requested_at
     FROM tenure.run_attempts a
     JOIN tenure.runs r ON r.run = a.run
     JOIN tenure.run_leases l ON l.attempt = a.attempt
