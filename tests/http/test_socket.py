@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -242,3 +243,31 @@ def test_bad_material_is_named_and_changes_nothing(tmp_path: Path, authority: tr
         with pytest.raises(TlsError, match=r"absent|other\.test|garbage"):
             switch.replace(bad)
     assert switch.context is before
+
+
+async def test_a_stop_resets_nobody_who_has_connected() -> None:
+    """They stand in the listener's queue, each with a request sent, when the stop begins."""
+    async with on_sockets() as (service, port):
+        queued = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
+        for each in queued:
+            each.sendall(post(body=b"[1]"))
+        assert (await service.stop(5)).complete
+        for each in queued:
+            with each:
+                answer = each.recv(65536)
+                assert answer.startswith(b"HTTP/1.1 200")
+                assert answer.endswith(b"[1]")
+                assert b"onnection: close" in answer
+
+
+async def test_a_stop_reads_what_has_arrived_on_an_idle_connection() -> None:
+    async with on_sockets() as (service, port):
+        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
+        while service.connections < len(idle):
+            await trio.lowlevel.checkpoint()
+        for each in idle:
+            each.sendall(post(body=b"[1]"))
+        assert (await service.stop(5)).complete
+        for each in idle:
+            with each:
+                assert each.recv(65536).startswith(b"HTTP/1.1 200")

@@ -77,7 +77,7 @@ async def test_what_exceeds_the_budget_is_cut_and_named(autojump_clock: trio.abc
         await trio.testing.wait_all_tasks_blocked()
         start = trio.current_time()
         outcome = await stage.service.stop(7)
-        assert trio.current_time() - start == pytest.approx(7)
+        assert trio.current_time() - start == pytest.approx(7, abs=0.1)
         assert outcome == Drained({"try": 2})
         assert not outcome.complete
         assert [await client.is_closed() for client in clients] == [True, True]
@@ -100,7 +100,7 @@ async def test_concurrent_and_later_stops_share_one_outcome(autojump_clock: trio
             await trio.testing.wait_all_tasks_blocked()
             for budget_s in (0, 1000):
                 nursery.start_soon(stop, budget_s)
-        assert trio.current_time() - start == pytest.approx(5)
+        assert trio.current_time() - start == pytest.approx(5, abs=0.1)
         outcomes.append(await stage.service.stop(0))
     assert outcomes[0] == Drained({"try": 1})
     assert all(outcome is outcomes[0] for outcome in outcomes)
@@ -115,7 +115,7 @@ async def test_cancelling_a_stopper_does_not_cancel_the_stop(autojump_clock: tri
         assert scope.cancelled_caught
         start = trio.current_time()
         assert await stage.service.stop(100) == Drained({"try": 1})
-        assert trio.current_time() - start == pytest.approx(2)
+        assert trio.current_time() - start == pytest.approx(2, abs=0.1)
 
 
 async def test_a_drain_keeps_the_listener_for_probes(autojump_clock: trio.abc.Clock) -> None:
@@ -214,7 +214,7 @@ async def test_a_stop_does_not_wait_for_half_a_header_nor_for_uncounted_routes(
         await trio.testing.wait_all_tasks_blocked()
         start = trio.current_time()
         assert (await stage.service.stop(100)).complete
-        assert trio.current_time() == start
+        assert trio.current_time() - start < 0.1
 
 
 async def tell_nothing(client: Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import trio
 
+from tenure_http.accept import keep_accepting
 from tenure_http.connection import Connection
 from tenure_http.encoding import encode
 from tenure_http.limits import Limits
@@ -58,6 +59,7 @@ class Service:
         self._turning_away = 0
         self._budget_s = 0.0
         self._stop_wanted = trio.Event()
+        self._accepted_all = trio.Event()
         self._stopped = trio.Event()
         self._cut: Counter[str] = Counter()
         self._outcome = Drained(self._cut)
@@ -93,6 +95,9 @@ class Service:
         one ends that wait and nothing else.
         """
         self._traffic.draining = True
+        # What has arrived is read first: two turns, because tasks of one turn run in any order.
+        for _ in range(2):
+            await trio.lowlevel.checkpoint()
         for connection in self._connections:
             connection.close_if_idle()
         with trio.move_on_after(budget_s):
@@ -120,7 +125,9 @@ class Service:
                 await nursery.start(self._accept, accepting, nursery)
                 task_status.started(self)
                 await self._stop_wanted.wait()
+                self._traffic.draining = True
                 accepting.cancel()
+                await self._accepted_all.wait()
                 await self.drain(self._budget_s)
                 nursery.cancel_scope.cancel()
         finally:
@@ -130,10 +137,8 @@ class Service:
     async def _accept(
         self, scope: trio.CancelScope, nursery: trio.Nursery, *, task_status: trio.TaskStatus[Any]
     ) -> None:
-        with scope:
-            await trio.serve_listeners(
-                self._welcome, list(self.listeners), handler_nursery=nursery, task_status=task_status
-            )
+        await keep_accepting(self.listeners, self._welcome, nursery, scope, task_status=task_status)
+        self._accepted_all.set()
 
     async def _sweep(self) -> None:
         """The only clock of all connections: looks at every deadline once per interval."""
