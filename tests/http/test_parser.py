@@ -216,6 +216,13 @@ def test_a_chunked_body_is_bounded_in_bytes_and_in_chunks() -> None:
         parser.receive_body(b"1\r\na\r\n" * 4, 1000)
 
 
+def test_a_body_that_came_with_its_head_is_bounded_too() -> None:
+    parser = RequestParser(LIMITS)
+    assert parser.receive_head(post(body=b"12345")) is not None
+    with pytest.raises(Refusal, match="content_too_large"):
+        parser.receive_body(None, 4)
+
+
 def of_chunks(body: bytes) -> bytes:
     return with_lines("Transfer-Encoding: chunked", body=body)
 

@@ -22,7 +22,7 @@ class RequestParser:
     After a refusal it must not be fed again. Empty data is the end of the stream.
     """
 
-    __slots__ = ("_body", "_chunks", "_h11", "_limits", "_peer", "_received")
+    __slots__ = ("_body", "_chunks", "_h11", "_head", "_limits", "_peer", "_received", "_whole")
 
     def __init__(self, limits: Limits, peer: str = "") -> None:
         self._limits = limits
@@ -31,6 +31,8 @@ class RequestParser:
         self._received = bytearray()
         self._body: bytearray | bytes | None = None
         self._chunks = 0
+        self._head: Head | None = None
+        self._whole = False
 
     def receive_head(self, data: bytes | bytearray) -> Head | None:
         """The head when `data` completes it, None when more is needed.
@@ -45,7 +47,8 @@ class RequestParser:
         if not isinstance(event, h11.Request):
             return None
         block = bytes(self._received[: len(self._received) - len(self._h11.trailing_data[0])])
-        return inspect_head(event, block, self._limits, self._peer)
+        self._head = inspect_head(event, block, self._limits, self._peer)
+        return self._head
 
     def receive_body(self, data: bytes | bytearray | None, body_bytes: int) -> bytes | None:
         """The body when `data` completes it, None when more is needed; `data` None looks at what is there.
@@ -55,6 +58,8 @@ class RequestParser:
         """
         if data is not None:
             self._h11.receive_data(bytes(data))
+        elif self._head is not None and self.body_is_here(self._head):
+            return self._take_whole(body_bytes)
         while True:
             event = self._next_event()
             if isinstance(event, h11.Data):
@@ -69,12 +74,21 @@ class RequestParser:
     @property
     def has_tail(self) -> bool:
         """Whether bytes beyond the request have arrived: the peer did not wait for its answer."""
-        return bool(self._h11.trailing_data[0])
+        return not self._whole and bool(self._h11.trailing_data[0])
 
     @property
     def peer_awaits_continue(self) -> bool:
         """Whether the peer holds its body back until it is asked for."""
         return self._h11.they_are_waiting_for_100_continue
+
+    def _take_whole(self, body_bytes: int) -> bytes:
+        # The rule: head and body came together and nothing else did. Events would say the same for a fifth
+        # of the time that the whole request takes h11.
+        self._whole = True
+        body = bytes(self._h11.trailing_data[0])
+        if len(body) > body_bytes:
+            raise too_large(body_bytes)
+        return body
 
     def _take(self, event: h11.Data, body_bytes: int) -> None:
         # Ends, not starts: h11 says no start when the size of a chunk arrives without its first byte.
