@@ -162,7 +162,7 @@ async def test_control_works_through_the_pooler(pooled: Pooled) -> None:
     settings: dict[str, Any] = {
         "database_url": pooled.pooler.dsn("tenure_control"),
         "operator_database_url": pooled.pooler.dsn("tenure_operator"),
-        "direct_database_url": pooled.database.dsn("tenure_control"),
+        "direct_url": pooled.database.dsn("tenure_control"),
         "statements": 0,
     }
     pooled.seed.trigger("often", "report", cron="* * * * * *")

@@ -147,7 +147,7 @@ async def _recover(process: Process, parts: Parts) -> None:
 @asynccontextmanager
 async def _lifecycles(process: Process, notifier: Notifier, work: Work) -> AsyncIterator[None]:
     """Notifications, out and in. Both only make things faster."""
-    url = process.settings.direct_database_url or process.settings.database_url
+    url = process.settings.direct_url or process.settings.database_url
 
     def on_notify(channel: str, payload: str) -> None:
         work.wake()

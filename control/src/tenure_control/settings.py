@@ -39,8 +39,8 @@ class Settings:
     operator_database_url: str = field(repr=False)
     """`TENURE_OPERATOR_DATABASE_URL`: the same database, as the role tenure_operator."""
 
-    direct_database_url: str | None = field(default=None, repr=False)
-    """`DIRECT_DATABASE_URL`: around a pooler, for notifications; as DATABASE_URL when not given."""
+    direct_url: str | None = field(default=None, repr=False)
+    """`DIRECT_URL`: around a pooler, for notifications; as DATABASE_URL when not given."""
 
     listen: Address = Address("127.0.0.1", 7400)
     """`LISTEN`: where operators, their tools and probes connect."""
@@ -100,7 +100,7 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         operator_database_url=reader.required(
             "TENURE_OPERATOR_DATABASE_URL", "postgresql://tenure_operator@host/database"
         ),
-        direct_database_url=reader.text("TENURE_CONTROL_DIRECT_DATABASE_URL"),
+        direct_url=reader.text("TENURE_CONTROL_DIRECT_URL"),
         listen=listen,
         replica=reader.text("TENURE_CONTROL_REPLICA") or replica_name(),
         interval_s=reader.seconds("TENURE_CONTROL_INTERVAL", Settings.interval_s),
