@@ -8,6 +8,7 @@ import trio
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests.model.coverage import unseen
 from tests.model.machine import Protocol
 from tests.model.world import World
 
@@ -20,11 +21,13 @@ RAW: Final = (Phase.generate,)
 
 
 async def explore(world: World, steps: int, number: int, phases: tuple[Phase, ...] = SHRUNK) -> None:
-    """Make at least so many steps. A disagreement is an AssertionError, with the calls that lead to it.
+    """Make at least so many steps, and up to three times as many until every answer was seen.
+
+    A disagreement is an AssertionError, with the calls that lead to it.
 
     number: where chance begins. The part that fails says its own number, with which it can be repeated alone.
     """
-    while world.steps < steps:
+    while world.steps < steps or (unseen(world.seen) and world.steps < 3 * steps):
         await trio.to_thread.run_sync(_explore_part, world, number, phases)
         number += 1
         print(f"{world.steps} steps; the next number is {number}", flush=True)

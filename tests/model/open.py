@@ -18,20 +18,23 @@ TASKS: Final[dict[str, tuple[dict[str, Any], Task]]] = {
     "plain": ({}, Task()),
     "tried": (
         {
+            "timeout": "10s",
             "retry": {
                 "max_attempts": 3,
-                "on": ["failed", "lost"],
+                "on": ["failed", "timed_out", "lost"],
                 "safety": "idempotent",
                 "backoff": {"base": "10s", "factor": 2, "cap": "5m"},
             },
             "exit_codes": {64: "fail", 75: "retry"},
         },
-        Task((10, 20), frozenset({"failed", "lost"}), exit_codes=((64, "fail"), (75, "retry"))),
+        Task(
+            delays_s=(10, 20),
+            retried=frozenset({"failed", "timed_out", "lost"}),
+            timeout_s=10,
+            exit_codes=((64, "fail"), (75, "retry")),
+        ),
     ),
-    "timed": (
-        {"timeout": "10s", "retry": {"max_attempts": 2, "on": ["timed_out"], "backoff": {"base": "5s"}}},
-        Task((5,), frozenset({"timed_out"}), timeout_s=10),
-    ),
+    "timed": ({"timeout": "10s"}, Task(timeout_s=10)),
     "there": ({"placement": {"require": {"region": "eu"}}}, Task(region="eu")),
 }
 
