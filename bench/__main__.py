@@ -31,9 +31,10 @@ QUICK = Effort(rounds=5, seconds=1)
 
 def measure(effort: Effort, root: Path = ROOT) -> Report:
     """Start everything in the folder `root`, measure in rounds, judge."""
+    facts = machine.describe()
     with open_stack(effort.workers, effort.leases, root) as stack:
         found = measure_rounds(renewal.measures(stack), effort.rounds, effort.seconds)
-        facts = {**machine.describe(), **_database_facts(stack)}
+        facts |= _database_facts(stack)
     bars = [judge(bar, found) for bar in renewal.BARS]
     return Report(facts, effort.rounds, effort.seconds, found, bars)
 

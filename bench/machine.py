@@ -29,12 +29,13 @@ def share_cores() -> Cores:
 
 
 def describe() -> dict[str, object]:
-    """The facts that a reader wants beside figures."""
+    """The facts that a reader wants beside figures; `load average` is what others do, asked before a run."""
     return {
         "cores": len(os.sched_getaffinity(0)),
         "processor": _processor(),
         "system": platform.platform(terse=True),
         "python": platform.python_version(),
+        "load average": round(os.getloadavg()[0], 1),
     }
 
 
