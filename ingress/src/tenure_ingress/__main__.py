@@ -12,10 +12,10 @@ from typing import Any, Final
 from tenure_ingress.app import serve
 from tenure_ingress.settings import Settings, read_settings
 from tenure_process.exit import ExitCode
-from tenure_process.family import Plan
-from tenure_process.handed import Handed
+from tenure_process.family.family import Plan
+from tenure_process.family.handed import Handed
+from tenure_process.family.parent import serve_many
 from tenure_process.main import run
-from tenure_process.parent import serve_many
 from tenure_process.source import FILE, gather
 
 BEYOND_DRAIN_S: Final = 10.0

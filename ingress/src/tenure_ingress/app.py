@@ -35,7 +35,7 @@ from tenure_ingress.waiting import Room, keep_looking
 from tenure_postgres.listen import Notifier, listen
 from tenure_process.address import Address, Bound, adopt, bind
 from tenure_process.exit import ExitCode
-from tenure_process.handed import Handed
+from tenure_process.family.handed import Handed
 from tenure_process.reload import Reload, reload_route
 from tenure_process.usable import Unusable, wait_usable
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Final
 
 DISPATCH: Final = "tenure_dispatch"
-"""Work became dispatchable: for the pulls that wait. With a session's id as payload: there is something that the
-pulls of this session should hear now, and nothing for others."""
+"""Work became dispatchable: for the pulls that wait. With a session's id as payload: there is something that
+the pulls of this session should hear now, and nothing for others."""
 
 CONTROL: Final = "tenure_control"
 """Work ended, or an operator asked for something: for the cadences."""

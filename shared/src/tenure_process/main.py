@@ -14,8 +14,8 @@ import structlog
 import trio
 
 from tenure_process.exit import ExitCode
+from tenure_process.family.orders import obeying
 from tenure_process.log import configure_logging
-from tenure_process.orders import obeying
 from tenure_process.settings import SettingsError
 
 
@@ -46,7 +46,6 @@ def run(name: str, read_settings: Callable[[], S], serve: Serve[S], *, process: 
 
     SIGHUP reaches it in the same way. `process` is the number of one that a parent started: its log says so,
     and it takes the parent's orders from standard input.
-
 
     Every way to end is one line in the log of `name`, an unexpected error with its traceback included.
     """

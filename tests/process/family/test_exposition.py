@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tenure_process.exposition import together
+from tenure_process.family.exposition import together
 
 
 def page(count: int) -> bytes:

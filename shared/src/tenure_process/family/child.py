@@ -11,10 +11,10 @@ from contextlib import ExitStack, asynccontextmanager, closing, suppress
 import structlog
 import trio
 
-from tenure_process.ask import ANSWER_S, Answer, ask
 from tenure_process.exit import ExitCode
-from tenure_process.handed import Handed
-from tenure_process.reservation import Reservation
+from tenure_process.family.ask import ANSWER_S, Answer, ask
+from tenure_process.family.handed import Handed
+from tenure_process.family.reservation import Reservation
 
 log = structlog.get_logger("tenure.process")
 

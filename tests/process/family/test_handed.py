@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tenure_process.handed import Handed
+from tenure_process.family.handed import Handed
 
 
 @pytest.mark.parametrize("handed", [Handed(0, (3,), 4), Handed(63, (7, 9), 5)])

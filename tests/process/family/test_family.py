@@ -18,8 +18,8 @@ import structlog
 import trio
 
 from tenure_process.address import Address
-from tenure_process.family import Plan
-from tenure_process.parent import Serving, serve_many
+from tenure_process.family.family import Plan
+from tenure_process.family.parent import Serving, serve_many
 from tests.harness.fake_worker import PLAIN
 
 ANYWHERE = Address("127.0.0.1", 0)
@@ -32,7 +32,7 @@ from tenure_http import Response, Route, Router, serve
 from tenure_http.probe import Readiness, probe_routes
 from tenure_http.problem import PROBLEM_JSON
 from tenure_process.address import adopt
-from tenure_process.handed import Handed
+from tenure_process.family.handed import Handed
 from tenure_process.main import run
 
 handed = Handed.read(sys.argv[1:])
@@ -204,7 +204,7 @@ async def test_one_that_dies_is_started_again_and_the_rest_serves_on() -> None:
 
 
 async def test_a_second_signal_cuts_and_what_is_deaf_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tenure_process.family.CUT_S", 0.5)
+    monkeypatch.setattr("tenure_process.family.family.CUT_S", 0.5)
     async with family(small(PROCESS_0="slow", PROCESS_1="deaf")) as running:
         running.signals.send_nowait(signal.SIGTERM)
         assert (await running.wait_probe("/readyz", 503)).json()["status"] == "draining"
@@ -240,7 +240,7 @@ async def test_until_all_are_ready_it_is_not_and_says_who_is_missing() -> None:
             running = Running(Serving(ANYWHERE, log[0]["probe"]), send, log)
             with trio.fail_after(20):
                 answer = (await running.probe("/readyz")).json()
-                while len(answer["reasons"]) != 1:
+                while answer["status"] != "unavailable" or len(answer["reasons"]) != 1:
                     answer = (await running.probe("/readyz")).json()
             assert answer == {"status": "unavailable", "reasons": ["process 1 is unavailable: no database"]}
             assert "ready" not in running.events

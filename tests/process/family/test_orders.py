@@ -9,7 +9,7 @@ import pytest
 import trio
 from trio.testing import memory_stream_one_way_pair, wait_all_tasks_blocked
 
-from tenure_process.orders import obeying
+from tenure_process.family.orders import obeying
 
 TERM, HUP = signal.SIGTERM, signal.SIGHUP
 

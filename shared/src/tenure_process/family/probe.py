@@ -16,10 +16,10 @@ from prometheus_client.registry import Collector
 
 from tenure_http import Request, Response, Route
 from tenure_http.probe import PROMETHEUS_TEXT
-from tenure_process.ask import Answer
-from tenure_process.child import Child
-from tenure_process.exposition import LABEL, together
-from tenure_process.family import Family
+from tenure_process.family.ask import Answer
+from tenure_process.family.child import Child
+from tenure_process.family.exposition import LABEL, together
+from tenure_process.family.family import Family
 from tenure_process.reload import refused
 
 log = structlog.get_logger("tenure.process")

@@ -14,10 +14,10 @@ import structlog
 import trio
 
 from tenure_process.address import Address
-from tenure_process.ask import ANSWER_S, Answer
-from tenure_process.child import Child
 from tenure_process.exit import ExitCode
-from tenure_process.reservation import Reservation
+from tenure_process.family.ask import ANSWER_S, Answer
+from tenure_process.family.child import Child
+from tenure_process.family.reservation import Reservation
 from tenure_process.usable import pauses
 
 log = structlog.get_logger("tenure.process")

@@ -10,7 +10,7 @@ import trio
 
 from tenure_http import Request, Response, Route, Router, serve
 from tenure_process.address import Address, bind
-from tenure_process.ask import ANSWER_BYTES, Answer, ask
+from tenure_process.family.ask import ANSWER_BYTES, Answer, ask
 
 LARGE = bytes(300_000)
 

@@ -18,9 +18,9 @@ from tenure_http import Router
 from tenure_http import serve as serve_http
 from tenure_process.address import Address, Bound, bind
 from tenure_process.exit import ExitCode
-from tenure_process.family import Family, Plan
-from tenure_process.family_probe import family_routes, reload_all
-from tenure_process.reservation import reserve
+from tenure_process.family.family import Family, Plan
+from tenure_process.family.probe import family_routes, reload_all
+from tenure_process.family.reservation import reserve
 
 log = structlog.get_logger("tenure.process")
 

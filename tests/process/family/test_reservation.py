@@ -9,7 +9,7 @@ import pytest
 import trio
 
 from tenure_process.address import Address, adopt, bind
-from tenure_process.reservation import Reservation, reserve
+from tenure_process.family.reservation import Reservation, reserve
 
 ANYWHERE = Address("127.0.0.1", 0)
 
