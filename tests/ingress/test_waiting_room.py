@@ -367,8 +367,44 @@ def test_a_session_is_recalled_without_a_call_for_work() -> None:
         for payload in (str(session), str(uuid4()), "'; DROP", "\x00"):
             room.tell(payload)
         assert [place.is_called for place in (*mine, theirs)] == [True, True, False]
-        assert (room.calls, room.news) == (0, 0)
+        assert room.calls == 0
+        mine[0].begin_claim()
         room.failed(mine[0], mine[0].knowledge)
         assert (mine[0].is_called, room.vain) == (False, 0)
         room.hand_out({1: 3})  # who is recalled claims anyway, and may be called for work as well
         assert (mine[1].called_for, room.calls) == (1, 3)
+
+
+def test_a_recall_between_a_claim_and_its_wait_is_not_lost() -> None:
+    room, session = Room(), uuid4()
+    news = room.news
+    room.tell("nobody")
+    with room.place(session, knowing(1), news) as place:
+        assert not place.is_called
+    room.tell(str(session))
+    with room.place(session, knowing(1), news) as place:
+        assert place.is_called
+    with room.place(session, knowing(1), room.news) as place:
+        assert not place.is_called
+
+
+async def test_a_recall_during_a_claim_is_answered_by_the_next(autojump_clock: MockClock) -> None:
+    room, session = Room(), uuid4()
+    with room.place(session, knowing(1), room.news) as place:
+        room.hand_out({1: 1})
+        place.begin_claim()
+        room.tell(str(session))
+        room.failed(place, place.knowledge)
+        with trio.fail_after(1):
+            await place.wait()
+        assert (place.is_called, place.called_for) == (True, None)
+
+
+def test_a_session_that_waits_many_times_does_not_stand_before_its_neighbours() -> None:
+    room, greedy = Room(), uuid4()
+    with ExitStack() as standing:
+        crowd = [standing.enter_context(room.place(greedy, knowing(1), room.news)) for _ in range(1000)]
+        able = standing.enter_context(room.place(uuid4(), knowing(1), room.news))
+        room.hand_out({1: 1})
+        room.failed(crowd[0], crowd[0].knowledge)
+        assert (able.called_for, room.calls) == (1, 2)

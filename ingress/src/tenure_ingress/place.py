@@ -45,12 +45,16 @@ class Place:
         self._change.set()
 
     def recall(self) -> None:
-        """End the wait with a claim that is for no work."""
+        """End the wait with a claim that is for no work. Told during a claim, it asks for one more."""
         self._is_recalled = True
         self.wake()
 
-    def rest(self) -> None:
-        """Wait anew."""
-        self.called_for = None
+    def begin_claim(self) -> None:
+        """What it was recalled for is answered by the claim that begins now; what is told later is not."""
         self._is_recalled = False
-        self._change = trio.Event()
+
+    def rest(self) -> None:
+        """Wait anew, unless it was recalled since its claim began."""
+        self.called_for = None
+        if not self._is_recalled:
+            self._change = trio.Event()

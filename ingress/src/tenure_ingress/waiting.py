@@ -8,7 +8,9 @@ another replica may be faster, or it may be the one session that has just declin
 So a call is handed on. Whoever was called in vain keeps its place by age, and calls the next one that
 matches and was not tried; whoever goes away with a call unanswered does the same. That is bounded: from one
 question to the next there are as many claims as there were attempts, and `SPARE` more, however many wait.
-Who was tried in vain for a class comes after those who were not, until the class is empty or all were tried.
+A session that was tried in vain for a class comes after those that were not, until the class is empty or all
+were tried. The session and not the pull: its pulls are alike, and with a thousand of them it would stand a
+thousand times before its neighbour.
 
 The room decides without a clock and without a database, and every change of it is one synchronous step. So
 there is no place where a cancellation could leave it half changed.
@@ -63,7 +65,8 @@ class Room:
         self._of_session: defaultdict[UUID, set[Place]] = defaultdict(set)
         self._arrivals = count()
         self._trying: Counter[int] = Counter()
-        self._tried: defaultdict[int, set[Place]] = defaultdict(set)
+        self._tried: defaultdict[int, set[UUID]] = defaultdict(set)
+        self._recalled_at = 0
         self.is_closed = False
         self._spare = 0
         self._wanted = trio.Event()
@@ -83,6 +86,8 @@ class Room:
             place.wake()
         if news != self.news:
             self._wanted.set()
+        if news < self._recalled_at:  # perhaps it, between its claim and now: one claim more is cheap
+            place.recall()
         try:
             yield place
         finally:
@@ -103,7 +108,7 @@ class Room:
         placement = self._end_call(place)
         if placement is not None:
             self.vain += 1
-            self._tried[placement].add(place)
+            self._tried[placement].add(place.session)
             self._hand_on(placement)
         if knowledge != place.knowledge:
             self._step_out(place)
@@ -114,10 +119,10 @@ class Room:
 
     def tell(self, payload: str = "") -> None:
         """Somebody says that work came; or names a session, about which there is something to hear."""
+        self.news += 1
         if payload:
             self._recall(payload)
         else:
-            self.news += 1
             self._wanted.set()
 
     def close(self) -> None:
@@ -165,7 +170,7 @@ class Room:
         return (
             place
             for place in heapq.merge(*lines, key=_arrival)
-            if place.called_for is None and place not in tried
+            if place.called_for is None and place.session not in tried
         )
 
     def _call(self, place: Place, placement: int) -> None:
@@ -189,7 +194,9 @@ class Room:
 
     def _recall(self, session: str) -> None:
         with suppress(ValueError):  # whoever may connect may notify: what is no id is nobody's
-            for place in self._of_session.get(UUID(session), ()):
+            places = self._of_session.get(UUID(session), ())
+            self._recalled_at = self.news
+            for place in places:
                 place.recall()
 
     def _leave(self, place: Place) -> None:
@@ -197,8 +204,8 @@ class Room:
         self._of_session[place.session].discard(place)
         if not self._of_session[place.session]:
             del self._of_session[place.session]
-        for tried in self._tried.values():
-            tried.discard(place)
+            for tried in self._tried.values():
+                tried.discard(place.session)
         placement = self._end_call(place)
         if placement is not None:
             self._hand_on(placement)

@@ -91,6 +91,7 @@ async def pull_or_wait(
         return _pulled(claim, RETRY_AFTER_S)
     with room.place(caller.session, claim.knowledge, news) as place:
         while await _is_called(place, waiting, deadline):
+            place.begin_claim()
             claim = await _claim(service, caller, message)
             _note(room, place, claim)
             if not claim.is_empty:
