@@ -8,6 +8,7 @@ from tests.harness.fixture import (
     dropper,
     empty_database,
     make_database,
+    seed,
     server,
     templates,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "no_process_logs_a_secret",
     "no_secret_is_logged",
     "own_logging",
+    "seed",
     "server",
     "templates",
 ]

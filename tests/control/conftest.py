@@ -1,4 +1,4 @@
-"""A seeded database, and the parts of one replica over it."""
+"""The parts of one replica over a database of the test."""
 
 from __future__ import annotations
 
@@ -8,15 +8,6 @@ import pytest
 
 from tests.harness import ScratchDatabase
 from tests.harness.control import StageParts, stage_parts
-from tests.harness.seed import Seed
-
-
-@pytest.fixture
-def seed(database: ScratchDatabase) -> Seed:
-    """Seeds this test's database; the task `report` exists."""
-    seed = Seed(database)
-    seed.task("report")
-    return seed
 
 
 @pytest.fixture

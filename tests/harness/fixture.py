@@ -17,6 +17,7 @@ import pytest
 from tenure.embedded import EmbeddedServer
 from tests.harness.blocking import BlockingConnection
 from tests.harness.database import ScratchDatabase
+from tests.harness.seed import Seed
 from tests.harness.template import Prepare, Templates, bare, prepare_template
 
 # Many small pools at once; and a statement whose client is gone ends soon, so that tests can wait for that.
@@ -132,3 +133,11 @@ def database(make_database: MakeDatabase) -> ScratchDatabase:
 def empty_database(make_database: MakeDatabase) -> ScratchDatabase:
     """An empty database of this test's own: no roles, no schema."""
     return make_database(bare)
+
+
+@pytest.fixture
+def seed(database: ScratchDatabase) -> Seed:
+    """Seeds this test's database; the task `report` exists."""
+    seed = Seed(database)
+    seed.task("report")
+    return seed
