@@ -122,12 +122,15 @@ async def test_a_renewal_reads_leases_by_key(crowded: Seed) -> None:
         assert not {"runs_pkey", "run_attempts_pkey"} & found.keys()
 
 
-async def test_a_fair_tag_reads_one_end_of_the_queue(crowded: Seed) -> None:
+@pytest.mark.parametrize(
+    ("placement", "index"), [(1, "run_attempts_dispatchable"), (0, "run_attempts_virtual_time")]
+)
+async def test_a_fair_tag_reads_one_end_of_an_index(crowded: Seed, placement: int, index: str) -> None:
     async with crowded.database.session() as session:
         await session.execute("SET plan_cache_mode = force_generic_plan")
         reads = await begin(session)
-        await session.rows("SELECT tenure.take_fair_tag('shop', 5)")
-        check(await reads(), "run_attempts_virtual_time")
+        await session.rows("SELECT tenure.take_fair_tag('shop', 5, $1)", placement)
+        check(await reads(), index)
 
 
 LIVE_LEASES = """

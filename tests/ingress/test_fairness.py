@@ -115,3 +115,28 @@ async def test_unmatched_work_at_the_head_hides_nothing(
     seed.runs("elsewhere", unmatched, priority=9)
     run = seed.run("report")
     assert await take(worker, 1) == [str(run.attempt)]
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["in service", "ended"])
+async def test_unmatched_work_does_not_stop_the_clock_for_who_rested(
+    worker: FakeWorker, quiet: Seed, ends: bool
+) -> None:
+    quiet.task("elsewhere", project="moon", placement={"require": {"region": "moon"}})
+    quiet.run("elsewhere", project="moon")
+    for _ in range(12):
+        quiet.run("report")
+        (work,) = await worker.pull()
+        if ends:
+            await worker.starting(work)
+            await worker.complete(work)
+    quiet.runs("report", 12, project="quiet")  # which rested
+    busy = {str(run.attempt) for run in quiet.runs("report", 4)}
+    taken = [attempt in busy for attempt in await take(worker, 8)]
+    assert sum(taken) in {3, 4}  # one turn may be theirs already
+
+
+async def test_a_queue_of_another_class_is_not_stood_behind(worker: FakeWorker, quiet: Seed) -> None:
+    quiet.task("apart", project="quiet", placement={"forbid": {"region": "moon"}})
+    quiet.runs("report", 40)
+    await take(worker, 5)
+    assert str(quiet.run("apart", project="quiet").attempt) in await take(worker, 2)

@@ -129,8 +129,9 @@ CREATE UNIQUE INDEX run_attempts_active ON tenure.run_attempts (run, step) NULLS
 -- Serves the claim: the head of each placement class. Finished attempts are not in it.
 CREATE INDEX run_attempts_dispatchable ON tenure.run_attempts (class, priority DESC, fair_tag, ready_at, attempt)
     WHERE dispatchable;
--- Serves the fair tag: the virtual time of one priority is its smallest dispatchable tag.
-CREATE INDEX run_attempts_virtual_time ON tenure.run_attempts (priority, fair_tag) WHERE dispatchable;
+-- Serves the fair tag: the virtual time of one priority is the greatest tag in service, where nothing waits.
+CREATE INDEX run_attempts_virtual_time ON tenure.run_attempts (priority, fair_tag)
+    WHERE NOT dispatchable AND status IN ('claimed', 'starting', 'running');
 -- Serves recovery: started attempts, whatever became of their lease.
 CREATE INDEX run_attempts_started ON tenure.run_attempts (attempt) WHERE status IN ('starting', 'running');
 

@@ -67,12 +67,18 @@ AS $$
 $$;
 
 -- Start-time fair queueing (Goyal, Vin and Cheng 1996): an attempt is tagged with the moment of virtual time at which
--- it may start, which is now or when its project has had its turn, whichever is later. Now is the smallest tag that is
--- still dispatchable. So a project that floods the queue waits behind itself, one that rested gains nothing, and one
--- that comes with a single attempt is at most one attempt of each other project away from its turn. (The tag is the
--- start of the turn and not its end: by the end, the newcomer would wait for two.)
+-- it may start, which is now or when its project has had its turn, whichever is later. So a project that floods the
+-- queue waits behind itself, one that rested gains nothing, and one that comes with a single attempt is at most one
+-- attempt of each other project away from its turn. (The tag is the start of the turn and not its end: by the end, the
+-- newcomer would wait for two.)
+--
+-- Now is the smallest tag that waits in the same class, because its attempts compete for the same sessions. In an empty
+-- class it is the greatest tag in service, as the theory says; and when nothing is, the greatest next tag of all
+-- projects. What waits in other classes does not tell the time: work that no session matches would stop the clock,
+-- and a project that rested meanwhile would then stand before all others with as much as it likes.
+--
 -- Locks the project's share, the last but one level of the lock order.
-CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) RETURNS double precision
+CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) RETURNS double precision
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 DECLARE
@@ -84,7 +90,12 @@ BEGIN
     FOR NO KEY UPDATE;
 
     SELECT min(a.fair_tag) INTO virtual_time
-    FROM tenure.run_attempts a WHERE a.dispatchable AND a.priority = p_priority;
+    FROM tenure.run_attempts a WHERE a.dispatchable AND a.class = p_class AND a.priority = p_priority;
+    IF virtual_time IS NULL THEN
+        SELECT max(a.fair_tag) INTO virtual_time
+        FROM tenure.run_attempts a
+        WHERE NOT a.dispatchable AND a.status IN ('claimed', 'starting', 'running') AND a.priority = p_priority;
+    END IF;
     IF virtual_time IS NULL THEN
         SELECT max(s.next_fair_tag) INTO virtual_time FROM tenure.project_shares s WHERE s.priority = p_priority;
     END IF;
@@ -117,7 +128,7 @@ BEGIN
     INSERT INTO tenure.run_attempts (attempt, run, number, try, status, dispatchable, class, priority, fair_tag,
                                      ready_at, created_at)
     VALUES (p_attempt, p_run, earlier + 1, earlier + 1, 'claimed', true, placement_class, r.priority,
-            tenure.take_fair_tag(r.project, r.priority), p_now, p_now);
+            tenure.take_fair_tag(r.project, r.priority, placement_class), p_now, p_now);
 
     UPDATE tenure.runs x
     SET version = x.version + 1, event_sequence = x.event_sequence + 1

@@ -25,7 +25,7 @@ GRANT UPDATE (status, lease_generation, lease_version, attested_sequence, claim_
 
 GRANT EXECUTE ON FUNCTION
     tenure.lock_definitions(text, text, text),
-    tenure.take_fair_tag(text, integer),
+    tenure.take_fair_tag(text, integer, integer),
     tenure.create_attempt(uuid, uuid, text, timestamptz),
     tenure.admit_run(uuid, uuid, text, text, integer, text, text, integer, timestamptz, uuid, text, integer, integer,
                      text, bytea, jsonb, text)

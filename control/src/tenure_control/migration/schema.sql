@@ -1202,7 +1202,7 @@ BEGIN
     INSERT INTO tenure.run_attempts (attempt, run, number, try, status, dispatchable, class, priority, fair_tag,
                                      ready_at, created_at)
     VALUES (p_attempt, p_run, earlier + 1, earlier + 1, 'claimed', true, placement_class, r.priority,
-            tenure.take_fair_tag(r.project, r.priority), p_now, p_now);
+            tenure.take_fair_tag(r.project, r.priority, placement_class), p_now, p_now);
 
     UPDATE tenure.runs x
     SET version = x.version + 1, event_sequence = x.event_sequence + 1
@@ -1968,10 +1968,10 @@ $$;
 ALTER FUNCTION tenure.stored_outcome(p_attempt uuid, OUT late boolean, OUT output_flag text, OUT attempt_status text, OUT run_status text) OWNER TO tenure_owner;
 
 --
--- Name: take_fair_tag(text, integer); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
+-- Name: take_fair_tag(text, integer, integer); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
 --
 
-CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) RETURNS double precision
+CREATE FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) RETURNS double precision
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -1984,7 +1984,12 @@ BEGIN
     FOR NO KEY UPDATE;
 
     SELECT min(a.fair_tag) INTO virtual_time
-    FROM tenure.run_attempts a WHERE a.dispatchable AND a.priority = p_priority;
+    FROM tenure.run_attempts a WHERE a.dispatchable AND a.class = p_class AND a.priority = p_priority;
+    IF virtual_time IS NULL THEN
+        SELECT max(a.fair_tag) INTO virtual_time
+        FROM tenure.run_attempts a
+        WHERE NOT a.dispatchable AND a.status IN ('claimed', 'starting', 'running') AND a.priority = p_priority;
+    END IF;
     IF virtual_time IS NULL THEN
         SELECT max(s.next_fair_tag) INTO virtual_time FROM tenure.project_shares s WHERE s.priority = p_priority;
     END IF;
@@ -1997,7 +2002,7 @@ BEGIN
 END
 $$;
 
-ALTER FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) OWNER TO tenure_owner;
+ALTER FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) OWNER TO tenure_owner;
 
 --
 -- Name: touch_session(text, bytea, uuid, integer, text); Type: FUNCTION; Schema: tenure; Owner: tenure_owner
@@ -2971,7 +2976,7 @@ CREATE INDEX run_attempts_started ON tenure.run_attempts USING btree (attempt) W
 -- Name: run_attempts_virtual_time; Type: INDEX; Schema: tenure; Owner: tenure_owner
 --
 
-CREATE INDEX run_attempts_virtual_time ON tenure.run_attempts USING btree (priority, fair_tag) WHERE dispatchable;
+CREATE INDEX run_attempts_virtual_time ON tenure.run_attempts USING btree (priority, fair_tag) WHERE ((NOT dispatchable) AND (status = ANY (ARRAY['claimed'::text, 'starting'::text, 'running'::text])));
 
 --
 -- Name: run_leases_live; Type: INDEX; Schema: tenure; Owner: tenure_owner
@@ -3860,12 +3865,12 @@ REVOKE ALL ON FUNCTION tenure.session_refusal(p_session uuid, p_generation integ
 REVOKE ALL ON FUNCTION tenure.stored_outcome(p_attempt uuid, OUT late boolean, OUT output_flag text, OUT attempt_status text, OUT run_status text) FROM PUBLIC;
 
 --
--- Name: FUNCTION take_fair_tag(p_project text, p_priority integer); Type: ACL; Schema: tenure; Owner: tenure_owner
+-- Name: FUNCTION take_fair_tag(p_project text, p_priority integer, p_class integer); Type: ACL; Schema: tenure; Owner: tenure_owner
 --
 
-REVOKE ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) TO tenure_control;
-GRANT ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer) TO tenure_operator;
+REVOKE ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) TO tenure_control;
+GRANT ALL ON FUNCTION tenure.take_fair_tag(p_project text, p_priority integer, p_class integer) TO tenure_operator;
 
 --
 -- Name: FUNCTION touch_session(p_credential text, p_secret bytea, p_session uuid, p_generation integer, p_to text, OUT refusal text, OUT generation integer, OUT version integer, OUT status text, OUT expires_at timestamp with time zone, OUT drain_requested boolean, OUT server_time timestamp with time zone); Type: ACL; Schema: tenure; Owner: tenure_owner
