@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,13 @@ def test_others_may_read_what_is_no_secret(file: Path, text: str, mode: int) -> 
     file.write_text(text)
     file.chmod(mode)
     assert read_file(file)
+
+
+def test_a_file_of_another_user_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    owner = os.geteuid()
+    if owner == 0:
+        os.chown(file, 4242, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
+    with pytest.raises(SettingsError, match="can be changed by its owner"):
+        read_file(file)

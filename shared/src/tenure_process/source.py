@@ -80,10 +80,15 @@ def read_file(path: Path) -> dict[str, str]:
     """
     try:
         with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
+            status = os.fstat(file.fileno())
             found = dict(_flat(tomllib.load(file), ()))
     except (OSError, ValueError) as error:
         raise SettingsError(f"{path} cannot be used: {error}") from error
+    mode = status.st_mode
+    if status.st_uid not in (0, os.geteuid()):
+        raise SettingsError(
+            f"{path} can be changed by its owner: give it to root or to the user of this process"
+        )
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise SettingsError(f"{path} can be changed by others: chmod go-w {path}")
     if mode & stat.S_IROTH and any(map(_PASSWORD.search, found.values())):

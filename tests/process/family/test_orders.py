@@ -53,9 +53,10 @@ async def test_a_parent_that_is_gone_means_stop() -> None:
     assert await heard_of(both, []) == [TERM]
 
 
-async def test_a_parent_that_asked_and_died_did_not_ask_twice() -> None:
+@pytest.mark.parametrize("side", ["signal", "parent"])
+async def test_a_parent_that_asked_and_died_did_not_ask_twice(side: str) -> None:
     both = Both()
-    await both.say("signal", TERM)
+    await both.say(side, TERM)
     await both.parent.aclose()
     assert await heard_of(both, []) == [TERM]
 

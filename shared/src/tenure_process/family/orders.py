@@ -45,6 +45,11 @@ class _Heard:
             self._told += 1
         self._send.send_nowait(number)
 
+    def lose_parent(self) -> None:
+        """The end of a parent is an order to stop, but never the second one: it may have died while we drain."""
+        if not self._told:
+            self.hear("parent", signal.SIGTERM)
+
 
 async def _pass_on(signals: AsyncIterator[Any], heard: _Heard) -> None:
     async for number in signals:
@@ -55,4 +60,4 @@ async def _read(parent: trio.abc.ReceiveStream, heard: _Heard) -> None:
     async for orders in parent:
         for number in orders:
             heard.hear("parent", number)
-    heard.hear("parent", signal.SIGTERM)
+    heard.lose_parent()
