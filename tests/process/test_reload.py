@@ -117,6 +117,16 @@ async def test_a_connection_of_before_ends_with_its_next_answer(served: Served) 
         assert "close" not in (await client.get("/")).headers.get("Connection", "")
 
 
+async def test_files_that_did_not_change_cost_no_connection(served: Served) -> None:
+    async with served.client() as client:
+        for changes, ends in ((1, True), (0, False), (0, False), (1, True)):
+            for _ in range(changes):
+                served.files.renew()
+            assert (await client.get("/")).headers.get("Connection") is None
+            await served.reload()
+            assert ("Connection" in (await client.get("/")).headers) is ends
+
+
 async def test_the_clients_of_a_new_authority_are_the_only_ones(mutual: Served) -> None:
     old, new = mutual.files.authority, trustme.CA()
     assert await mutual.ask_once(old) == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import ssl
 from collections.abc import Callable
@@ -29,13 +30,16 @@ class Reload:
         switch: of the listeners; None when they speak plain text, and then there is nothing to do.
         material: where the files are.
 
-    `retire` is called after each change: it lets the connections that exist end with their next answer.
+    `retire` is called after each change: it lets the connections that exist end with their next answer. Files
+    that hold what they held at the last reload are no change: whoever reaches a probe listener may ask, and
+    must not be able to send a whole fleet through its handshakes again and again.
     """
 
     def __init__(self, switch: TlsSwitch | None, material: TlsMaterial | None) -> None:
         self.retire: Callable[[], None] = lambda: None
         self._switch = switch
         self._material = material
+        self._contents = b""
         self._one_at_a_time = trio.Lock()
 
     async def __call__(self) -> Certificate | None:
@@ -63,19 +67,33 @@ class Reload:
 
     async def _replace(self, switch: TlsSwitch, material: TlsMaterial) -> Certificate:
         # Files may lie on a network, and a chain takes milliseconds: not on the event loop.
-        switch.context, certificate = await trio.to_thread.run_sync(_read, material, abandon_on_cancel=True)
+        contents, context, certificate = await trio.to_thread.run_sync(
+            _read, material, abandon_on_cancel=True
+        )
+        if contents and contents == self._contents:
+            return certificate
+        self._contents, switch.context = contents, context
         # A connection that was accepted before, with the old context, is known to the server by then.
         await trio.lowlevel.checkpoint()
         self.retire()
         return certificate
 
 
-def _read(material: TlsMaterial) -> tuple[ssl.SSLContext, Certificate]:
+def _read(material: TlsMaterial) -> tuple[bytes, ssl.SSLContext, Certificate]:
+    contents = _contents(material)  # first: what changes after it is another change for the next reload
     context = material.context()
     try:
-        return context, shown_by(context)
+        return contents, context, shown_by(context)
     except ssl.SSLError as error:
         raise TlsError(f"{material.certificate} and {material.key} cannot be served with: {error}") from error
+
+
+def _contents(material: TlsMaterial) -> bytes:
+    files = filter(None, (material.certificate, material.key, material.client_ca))
+    try:
+        return b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)
+    except OSError:
+        return b""  # the context says which file, and why
 
 
 def reload_route(reload: Reload) -> Route:

@@ -46,7 +46,7 @@ class _Heard:
         self._send.send_nowait(number)
 
     def lose_parent(self) -> None:
-        """The end of a parent is an order to stop, but never the second one: it may have died while we drain."""
+        """A parent's end is an order to stop, but never the second one: it may have died while we drain."""
         if not self._told:
             self.hear("parent", signal.SIGTERM)
 
