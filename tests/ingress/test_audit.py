@@ -13,7 +13,7 @@ from trio.testing import MockClock
 
 from tenure_contracts.identity import Token
 from tenure_ingress.operation.audit import PERIOD_S, audit, flush
-from tenure_ingress.refusal import SORTS_KEPT, SORTS_TOLD, Refusals
+from tenure_ingress.refusal import KINDS_KEPT, KINDS_TOLD, Refusals
 from tenure_postgres.database import Database
 from tenure_postgres.error import DatabaseError, OutcomeUnknown, Unavailable
 
@@ -56,7 +56,7 @@ def refuse(refusals: Refusals, times: int = 1, peer: str = "10.0.0.1") -> None:
 async def test_a_minute_is_one_row_and_a_quiet_one_is_none(autojump_clock: MockClock) -> None:
     store, refusals = Audit(), Refusals()
     async with trio.open_nursery() as nursery:
-        await nursery.start(audit, refusals, store.database)
+        nursery.start_soon(audit, refusals, store.database)
         for _ in range(300):
             refuse(refusals)
             await trio.sleep(1)
@@ -114,18 +114,18 @@ async def test_a_report_that_the_database_does_not_take_is_said(autojump_clock: 
 @pytest.mark.parametrize("outage", [False, True])
 async def test_memory_and_report_are_bounded(autojump_clock: MockClock, outage: bool) -> None:
     refusals = Refusals()
-    for number in range(4 * SORTS_KEPT):
+    for number in range(4 * KINDS_KEPT):
         refuse(refusals, peer=f"2001:db8:{number:x}:ffff::1")
-        if outage and number % SORTS_KEPT == 0:
+        if outage and number % KINDS_KEPT == 0:
             tally = refusals.take()
             assert tally is not None
             refusals.put_back(tally)
     refuse(refusals, 9, "2001:db8:1:ffff::1")
     tally = refusals.take()
     assert tally is not None
-    assert len(tally.sorts) == SORTS_KEPT
+    assert len(tally.kinds) == KINDS_KEPT
     report = tally.report(trio.current_time())
     assert len(json.dumps(report)) < 4096
     most = cast(Any, report["most"])
-    assert (len(most), most[0]["count"]) == (SORTS_TOLD, 10)
-    assert report["others"] == 4 * SORTS_KEPT + 9 - 10 - (SORTS_TOLD - 1)
+    assert (len(most), most[0]["count"]) == (KINDS_TOLD, 10)
+    assert report["others"] == 4 * KINDS_KEPT + 9 - 10 - (KINDS_TOLD - 1)

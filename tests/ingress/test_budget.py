@@ -11,7 +11,7 @@ import trio.testing
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import Token
 from tenure_ingress import budget as module
-from tenure_ingress.budget import FailureBudget, peer_group
+from tenure_ingress.budget import FailureBudget
 
 
 @pytest.fixture
@@ -118,21 +118,6 @@ async def test_success_gives_a_peer_its_budget_back(clock: trio.testing.MockCloc
     assert refused(budget, "10.0.0.2") is None
     fail(budget, "10.0.0.2", 4)
     assert refused(budget, "10.0.0.3") is not None
-
-
-@pytest.mark.parametrize(
-    ("peer", "group"),
-    [
-        ("10.0.0.1", "10.0.0.1"),
-        ("", ""),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::1", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("::ffff:10.0.0.1", "10.0.0.1"),
-    ],
-)
-def test_a_host_counts_once(peer: str, group: str) -> None:
-    assert peer_group(peer) == group
 
 
 async def test_a_host_with_many_addresses_has_one_budget(clock: trio.testing.MockClock) -> None:

@@ -24,7 +24,7 @@ from tenure_http.tls import TlsError
 from tenure_ingress.budget import FailureBudget
 from tenure_ingress.credential import Guard
 from tenure_ingress.database import find_faults, watch
-from tenure_ingress.lanes import open_lanes
+from tenure_ingress.lanes import Lanes, open_lanes
 from tenure_ingress.metrics import Metrics
 from tenure_ingress.operation import audit, offer
 from tenure_ingress.operation.service import Service
@@ -146,38 +146,52 @@ async def _with_database(
     """Pools, lanes and the listener for workers, which answers from here on; nothing is connected yet."""
     async with open_lanes(settings) as lanes:
         async with trio.open_nursery() as background:
-            for lane in lanes.all:
-                outer.metrics.observe_lane(lane)
-                await background.start(lane.run)
-            notifier = Notifier(lanes.notify)
-            await background.start(notifier.run)
-            room = Room()
-            outer.metrics.observe_room(room)
-            service = Service(
-                settings, lanes, room, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
-            )
-            await background.start(_listen, settings, room)
-            background.start_soon(keep_looking, room, partial(offer.look, service))
+            service = await _start_service(settings, lanes, outer.metrics, background)
             refusals = Refusals()
-            await background.start(audit.audit, refusals, lanes.database)
-            budget = FailureBudget(per_peer=settings.failures_per_peer, in_all=settings.failures)
-            admit = admission(service, outer.readiness, Guard(budget, refusals))
-            http = await background.start(
-                partial(
-                    serve_http,
-                    outer.workers.listeners,
-                    admit,
-                    limits=settings.limits,
-                    observer=outer.metrics,
-                )
-            )
+            background.start_soon(audit.audit, refusals, lanes.database)
+            http = await background.start(_serve_workers, outer, service, refusals)
             outer.reload.retire = http.retire_connections
-            code = await _serve_until(stop, settings, outer, service, http, task_status)
+            code = await _serve_until(stop, outer, service, http, task_status)
             await audit.flush(refusals, lanes.database)
             background.cancel_scope.cancel()
         log.info("lanes_flushed")
     log.info("pool_closed")
     return code
+
+
+async def _start_service(
+    settings: Settings, lanes: Lanes, metrics: Metrics, background: trio.Nursery
+) -> Service:
+    """The service, and in `background` what it relies on: lanes, notifications, the waiting room."""
+    for lane in lanes.all:
+        metrics.observe_lane(lane)
+        await background.start(lane.run)
+    notifier = Notifier(lanes.notify)
+    await background.start(notifier.run)
+    room = Room()
+    metrics.observe_room(room)
+    service = Service(
+        settings, lanes, room, partial(notifier.notify, DISPATCH), partial(notifier.notify, CONTROL)
+    )
+    await background.start(_listen, settings, room)
+    background.start_soon(keep_looking, room, partial(offer.look, service))
+    return service
+
+
+async def _serve_workers(
+    outer: _Outer, service: Service, refusals: Refusals, *, task_status: trio.TaskStatus[HttpService]
+) -> None:
+    """Answer on the listener for workers, until it was stopped or this is cancelled."""
+    settings = service.settings
+    budget = FailureBudget(per_peer=settings.failures_per_peer, in_all=settings.failures)
+    admit = admission(service, outer.readiness, Guard(budget, refusals))
+    await serve_http(
+        outer.workers.listeners,
+        admit,
+        limits=settings.limits,
+        observer=outer.metrics,
+        task_status=task_status,
+    )
 
 
 async def _listen(
@@ -194,7 +208,6 @@ async def _listen(
 
 async def _serve_until(
     stop: trio.Event,
-    settings: Settings,
     outer: _Outer,
     service: Service,
     http: HttpService,
@@ -202,7 +215,7 @@ async def _serve_until(
 ) -> ExitCode:
     """Become ready, serve until `stop`, drain. The exit code."""
     database = service.lanes.database
-    deadline = trio.current_time() + settings.start_budget_s
+    deadline = trio.current_time() + service.settings.start_budget_s
     try:
         await wait_usable(
             partial(find_faults, database), deadline, partial(outer.readiness.become, "starting")
@@ -217,9 +230,14 @@ async def _serve_until(
         task_status.started(Running(outer.workers.address, outer.probes.address))
         await stop.wait()
         nursery.cancel_scope.cancel()
+    return await _drain(outer, service, http)
+
+
+async def _drain(outer: _Outer, service: Service, http: HttpService) -> ExitCode:
+    """Take nothing more, end all waits, and let what is on its way end within the budget."""
     outer.readiness.become("draining", "asked to stop")
     log.info("draining", in_flight=http.in_flight, waiting=http.waiting)
     service.room.close()
-    drained = await http.stop(settings.drain_budget_s)
+    drained = await http.stop(service.settings.drain_budget_s)
     log.info("drained", left=dict(drained.left))
     return ExitCode.DONE if drained.complete else ExitCode.FAILED

@@ -17,8 +17,8 @@ Two decisions keep honest workers out of it:
 
 Memory is bounded. A peer has an entry only between a failure and the minute in which its bucket is full
 again; the budget of all bounds how many can be in that state, and beyond `PEERS_KEPT` the one that failed
-longest ago is forgotten. IPv6 peers count by their /64, which is what one host can choose from. Credentials
-are remembered only after the database accepted them.
+longest ago is forgotten. Peers count by their origin, as connections do. Credentials are remembered only
+after the database accepted them.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network
 from typing import Final
 
 import trio
 
 from tenure_contracts.error import Refusal
 from tenure_contracts.identity import Token
+from tenure_http import origin_of
 
 WINDOW_S: Final = 60.0
 """An empty bucket is full after so long."""
@@ -62,7 +62,7 @@ class FailureBudget:
     def wait_s(self, peer: str) -> float:
         """How long a peer has to wait, in seconds; 0 while it may fail."""
         now = trio.current_time()
-        bucket = self._peers.get(peer_group(peer)) if self._peers else None
+        bucket = self._peers.get(origin_of(peer)) if self._peers else None
         return max(self._all.wait_s(now), bucket.wait_s(now) if bucket else 0.0)
 
     def check(self, peer: str, token: Token | None) -> None:
@@ -81,10 +81,10 @@ class FailureBudget:
             self._accepted.pop(self._mark(token), None)
         self._all.take(now)
         self._forget_full(now)
-        group = peer_group(peer)
-        bucket = self._peers.setdefault(group, _Bucket(self._per_peer, self._per_peer, now))
+        origin = origin_of(peer)
+        bucket = self._peers.setdefault(origin, _Bucket(self._per_peer, self._per_peer, now))
         bucket.take(now)
-        self._peers.move_to_end(group)
+        self._peers.move_to_end(origin)
         if len(self._peers) > PEERS_KEPT:
             self._peers.popitem(last=False)
 
@@ -95,7 +95,7 @@ class FailureBudget:
         self._accepted.move_to_end(mark)
         if len(self._accepted) > CREDENTIALS_KEPT:
             self._accepted.popitem(last=False)
-        if self._peers and (bucket := self._peers.get(peer_group(peer))):
+        if self._peers and (bucket := self._peers.get(origin_of(peer))):
             bucket.give(trio.current_time())
 
     def _mark(self, token: Token) -> bytes:
@@ -105,16 +105,6 @@ class FailureBudget:
     def _forget_full(self, now: float) -> None:
         while self._peers and next(iter(self._peers.values())).is_full(now):
             self._peers.popitem(last=False)
-
-
-def peer_group(peer: str) -> str:
-    """Whom a peer's failures count for: an IPv4 address, or the /64 of an IPv6 address."""
-    if ":" not in peer:
-        return peer
-    address = IPv6Address(peer.partition("%")[0])
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(IPv6Network((address, 64), strict=False))
 
 
 @dataclass(slots=True)

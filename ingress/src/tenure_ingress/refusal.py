@@ -11,14 +11,14 @@ from uuid import UUID, uuid4
 import trio
 
 from tenure_contracts.identity import Token
-from tenure_ingress.budget import peer_group
+from tenure_http import origin_of
 
-SORTS_KEPT: Final = 256
-SORTS_TOLD: Final = 16
+KINDS_KEPT: Final = 256
+KINDS_TOLD: Final = 16
 """A report of so many stays below the 4 KiB that the database takes."""
 
 
-class Sort(NamedTuple):
+class Kind(NamedTuple):
     """What refusals have in common. `credential`: the id that was presented, which need not exist."""
 
     code: str
@@ -28,36 +28,36 @@ class Sort(NamedTuple):
 
 @dataclass
 class Tally:
-    """Refusals since `since` (trio time): by code, and by sort for the first sorts that came."""
+    """Refusals since `since` (trio time): by code, and by kind for the first kinds that came."""
 
     since: float = field(default_factory=trio.current_time)
     codes: Counter[str] = field(default_factory=Counter)
-    sorts: Counter[Sort] = field(default_factory=Counter)
+    kinds: Counter[Kind] = field(default_factory=Counter)
 
-    def count(self, sort: Sort) -> None:
-        """Add a refusal. Beyond `SORTS_KEPT` sorts it is counted by its code only."""
-        self.codes[sort.code] += 1
-        self._sort(sort, 1)
+    def count(self, kind: Kind) -> None:
+        """Add a refusal. Beyond `KINDS_KEPT` kinds it is counted by its code only."""
+        self.codes[kind.code] += 1
+        self._note(kind, 1)
 
     def add(self, newer: Tally) -> None:
         """Add what another one counted after this."""
         self.codes.update(newer.codes)
-        for sort, count in newer.sorts.items():
-            self._sort(sort, count)
+        for kind, count in newer.kinds.items():
+            self._note(kind, count)
 
     def report(self, now: float) -> dict[str, object]:
-        """What the audit keeps: counts by code, the most frequent sorts, and how many are of no such sort."""
-        most = self.sorts.most_common(SORTS_TOLD)
+        """What the audit keeps: counts by code, the most frequent kinds, and how many are of no such kind."""
+        most = self.kinds.most_common(KINDS_TOLD)
         return {
             "seconds": math.ceil(now - self.since),
             "codes": dict(self.codes),
-            "most": [{**sort._asdict(), "count": count} for sort, count in most],
+            "most": [{**kind._asdict(), "count": count} for kind, count in most],
             "others": self.codes.total() - sum(count for _, count in most),
         }
 
-    def _sort(self, sort: Sort, count: int) -> None:
-        if sort in self.sorts or len(self.sorts) < SORTS_KEPT:
-            self.sorts[sort] += count
+    def _note(self, kind: Kind, count: int) -> None:
+        if kind in self.kinds or len(self.kinds) < KINDS_KEPT:
+            self.kinds[kind] += count
 
 
 class Refusals:
@@ -69,7 +69,7 @@ class Refusals:
 
     def count(self, code: str, peer: str, token: Token | None) -> None:
         """Note a refusal."""
-        self._tally.count(Sort(code, peer_group(peer), token.id if token else None))
+        self._tally.count(Kind(code, origin_of(peer), token.id if token else None))
 
     def take(self) -> Tally | None:
         """What was counted; from now on the counts begin anew. None when there was nothing."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from tenure_http.limits import Limits
 from tenure_http.message import JSON, Head, Request, Response
 from tenure_http.observer import LogObserver, Observer
-from tenure_http.place import Bound
+from tenure_http.place import Bound, origin_of
 from tenure_http.problem import problem, problem_document
 from tenure_http.route import Admit, Handler, Match, Route, Router
 from tenure_http.server import Drained, Service, serve
@@ -30,6 +30,7 @@ __all__ = [
     "Route",
     "Router",
     "Service",
+    "origin_of",
     "problem",
     "problem_document",
     "serve",

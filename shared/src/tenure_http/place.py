@@ -45,7 +45,7 @@ class Places:
 
 
 def origin_of(peer: str) -> str:
-    """Whom a connection from the address `peer` counts for.
+    """Whom the address `peer` counts for.
 
     An IPv4 address counts for itself, also when it comes mapped into IPv6. An IPv6 address counts for its
     /64: that much one host usually has to itself, and choosing among its addresses costs it nothing.
@@ -55,7 +55,7 @@ def origin_of(peer: str) -> str:
     packed = socket.inet_pton(socket.AF_INET6, peer.partition("%")[0])
     if packed.startswith(_MAPPED):
         return socket.inet_ntop(socket.AF_INET, packed[12:])
-    return packed[:8].hex()
+    return socket.inet_ntop(socket.AF_INET6, packed[:8] + bytes(8)) + "/64"
 
 
 def turned_away(bound: Bound) -> Refusal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Final
+from typing import Final, NoReturn
 
 import structlog
 import trio
@@ -19,14 +19,8 @@ PERIOD_S: Final = 60.0
 WRITE_S: Final = 2.0
 
 
-async def audit(
-    refusals: Refusals,
-    database: Database,
-    *,
-    task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
-) -> None:
+async def audit(refusals: Refusals, database: Database) -> NoReturn:
     """Write once a minute what was counted, until cancelled. What came last is for `flush`."""
-    task_status.started()
     while True:
         await trio.sleep(PERIOD_S)
         await flush(refusals, database)
