@@ -31,6 +31,7 @@ class HttpMetrics(LogObserver):
             buckets=SECONDS,
             registry=registry,
         )
+        self._series: dict[tuple[str, int], Histogram] = {}  # finding one by its labels takes a lock
         self._refusals = Counter(
             f"{prefix}_refusals", "Refused requests.", ("route", "code"), registry=registry
         )
@@ -56,7 +57,10 @@ class HttpMetrics(LogObserver):
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """Count an answer with its time."""
-        self._requests.labels(route, str(status)).observe(duration_s)
+        series = self._series.get((route, status))
+        if series is None:
+            series = self._series[route, status] = self._requests.labels(route, str(status))
+        series.observe(duration_s)
 
     def request_refused(self, code: str, route: str) -> None:
         """Count a refusal by its code."""
