@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import secrets
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,8 +18,8 @@ PREFIX: Final = "TENURE_CONTROL_"
 OTHERS: Final = ("TENURE_CONTROL_URL",)
 """Where the command line finds control; often in the same environment."""
 
-INTERVAL_S_MIN: Final = 0.25
-INTERVAL_S_MAX: Final = 3600.0
+INTERVAL_S: Final = (0.25, 3600.0)
+"""The shortest and the longest rest between two cycles."""
 
 _REPLICA: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 
@@ -103,9 +103,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         direct_url=reader.text("TENURE_CONTROL_DIRECT_URL"),
         listen=listen,
         replica=reader.text("TENURE_CONTROL_REPLICA") or replica_name(),
-        interval_s=reader.seconds("TENURE_CONTROL_INTERVAL", Settings.interval_s),
+        interval_s=reader.seconds("TENURE_CONTROL_INTERVAL", Settings.interval_s, *INTERVAL_S),
         cancellation_interval_s=reader.seconds(
-            "TENURE_CONTROL_CANCELLATION_INTERVAL", Settings.cancellation_interval_s
+            "TENURE_CONTROL_CANCELLATION_INTERVAL", Settings.cancellation_interval_s, *INTERVAL_S
         ),
         recovery_page=reader.count("TENURE_CONTROL_RECOVERY_PAGE", Settings.recovery_page, 1, 64),
         retry_page=reader.count("TENURE_CONTROL_RETRY_PAGE", Settings.retry_page, 1, 64),
@@ -119,18 +119,9 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         debug=reader.yes("TENURE_CONTROL_DEBUG"),
         insecure_plaintext=reader.plaintext(listen, tls),
     )
-    for sentence in _contradictions(settings):
-        reader.fault(sentence)
+    if not _REPLICA.fullmatch(settings.replica):
+        reader.fault(
+            f"{PREFIX}REPLICA must be 1 to 63 letters, digits, '.', '_', '-', not {settings.replica!r}"
+        )
     reader.check()
     return settings
-
-
-def _contradictions(settings: Settings) -> Iterator[str]:
-    if not _REPLICA.fullmatch(settings.replica):
-        yield f"{PREFIX}REPLICA must be 1 to 63 letters, digits, '.', '_', '-', not {settings.replica!r}"
-    for name, interval_s in (
-        ("INTERVAL", settings.interval_s),
-        ("CANCELLATION_INTERVAL", settings.cancellation_interval_s),
-    ):
-        if not INTERVAL_S_MIN <= interval_s <= INTERVAL_S_MAX:
-            yield f"{PREFIX}{name} must be from 250ms to 1h, not {interval_s:g} s"

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tenure_contracts.duration import DurationError, parse_duration
+from tenure_contracts.duration import DurationError, format_duration, parse_duration
 from tenure_http.tls import TlsMaterial
 from tenure_process.address import Address
 
@@ -60,7 +60,8 @@ class Reader:
             self.fault(f"{name}: {error}")
             return default
         if value is not None and not low <= found <= high:
-            self.fault(f"{name} must be from {low:g}s to {high:g}s, not {value!r}")
+            bounds = " to ".join(format_duration(round(each * 1e6)) for each in (low, high))
+            self.fault(f"{name} must be from {bounds}, not {value!r}")
             return default
         return found
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import click
 
@@ -11,6 +12,8 @@ from tenure.client import Operator, path
 from tenure.command import option
 from tenure.exit import Stop
 from tenure_process.exit import ExitCode
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group()
@@ -38,20 +41,22 @@ def list_credentials(worker: str, control_url: str | None, operator_token: str |
         output.show_table(columns, items)
 
 
+def _of_one(verb: F) -> F:
+    """What a verb about one credential is told."""
+    for add in (
+        option.as_json,
+        option.operator,
+        option.request_id,
+        click.argument("credential", required=False, metavar="[ID]"),
+        click.argument("worker"),
+    ):
+        verb = add(verb)
+    return verb
+
+
 @command.command()
-@click.argument("worker")
-@click.argument("credential", required=False, metavar="[ID]")
-@option.request_id
-@option.operator
-@option.as_json
-def rotate(
-    worker: str,
-    credential: str | None,
-    request_id: str,
-    control_url: str | None,
-    operator_token: str | None,
-    json_: bool,
-) -> None:
+@_of_one
+def rotate(worker: str, credential: str | None, request_id: str, json_: bool, **access: str | None) -> None:
     """Give a credential a new secret and print the token, once. The older secret ends at once.
 
     ID may be left out when the worker has one active credential. To change a secret without a gap, enroll
@@ -61,26 +66,13 @@ def rotate(
     Example:
       (umask 077; tenure worker credential rotate w1 > w1.token)
     """
-    with Operator(control_url, operator_token) as operator:
-        chosen = credential or _only_active(operator, worker)
-        answer = operator.post(_path(worker, chosen, "rotate"), {"request_id": request_id})
+    answer = _post("rotate", worker, credential, request_id, access)
     output.show_json(answer) if json_ else output.say(token_of(answer))
 
 
 @command.command()
-@click.argument("worker")
-@click.argument("credential", required=False, metavar="[ID]")
-@option.request_id
-@option.operator
-@option.as_json
-def revoke(
-    worker: str,
-    credential: str | None,
-    request_id: str,
-    control_url: str | None,
-    operator_token: str | None,
-    json_: bool,
-) -> None:
+@_of_one
+def revoke(worker: str, credential: str | None, request_id: str, json_: bool, **access: str | None) -> None:
     """End a credential: the next call with it is refused, everywhere. What the worker runs goes on.
 
     ID may be left out when the worker has one active credential.
@@ -89,9 +81,7 @@ def revoke(
     Example:
       tenure worker credential revoke w1
     """
-    with Operator(control_url, operator_token) as operator:
-        chosen = credential or _only_active(operator, worker)
-        answer = operator.post(_path(worker, chosen, "revoke"), {"request_id": request_id})
+    answer = _post("revoke", worker, credential, request_id, access)
     output.show_json(answer) if json_ else output.show_fields(answer)
 
 
@@ -107,8 +97,14 @@ def token_of(answer: dict[str, Any]) -> str:
     )
 
 
-def _path(worker: str, credential: str, verb: str) -> str:
-    return path("workers", worker, "credentials", credential, verb)
+def _post(
+    verb: str, worker: str, credential: str | None, request_id: str, access: Mapping[str, str | None]
+) -> dict[str, Any]:
+    with Operator(access["control_url"], access["operator_token"]) as operator:
+        chosen = credential or _only_active(operator, worker)
+        where = path("workers", worker, "credentials", chosen, verb)
+        answer: dict[str, Any] = operator.post(where, {"request_id": request_id})
+    return answer
 
 
 def _only_active(operator: Operator, worker: str) -> str:

@@ -46,7 +46,8 @@ def serve(**flags: str | None) -> int:
 
     \b
     Example:
-      TENURE_INGRESS_DATABASE_URL=postgresql://tenure_ingress@db/tenure tenure ingress serve --processes 4
+      TENURE_INGRESS_DATABASE_URL=postgresql://tenure_ingress@db/tenure \\
+      tenure ingress serve --processes 4
     """
     return main(flags=option.given(flags))
 
