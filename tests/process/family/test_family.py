@@ -16,10 +16,14 @@ import httpx
 import pytest
 import structlog
 import trio
+from trio.testing import MockClock, wait_all_tasks_blocked
 
 from tenure_process.address import Address
-from tenure_process.family.family import Plan
+from tenure_process.family.ask import Answer
+from tenure_process.family.child import Child
+from tenure_process.family.family import Family, Plan
 from tenure_process.family.parent import Serving, serve_many
+from tenure_process.family.reservation import Reservation
 from tests.harness.fake_worker import PLAIN
 
 ANYWHERE = Address("127.0.0.1", 0)
@@ -173,6 +177,53 @@ async def _nobody_else_gets_the_address(running: Running) -> None:
         alone.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with pytest.raises(OSError, match="in use"):
             alone.bind((address.host, address.port))
+
+
+class Slow(Family):
+    """Whose processes take a second to answer; none of them is started."""
+
+    def __init__(self) -> None:
+        with Reservation([socket.create_server(("127.0.0.1", 0))]) as nowhere:
+            super().__init__(small(), nowhere)
+        self.asked = 0
+
+    async def ask_all(self, path: str, **_: Any) -> dict[Child, Answer | None]:
+        self.asked += 1
+        await trio.sleep(1)
+        return dict.fromkeys(self.children, Answer(200, path.encode()))
+
+
+async def test_a_crowd_that_looks_is_one_look_at_each_process(autojump_clock: MockClock) -> None:
+    """Otherwise whoever reaches the probe listener keeps it from answering whom it is for."""
+    slow, seen = Slow(), []
+
+    async def look(path: str) -> None:
+        seen.append(set((await slow.look_at_all(path)).values()))
+
+    async with trio.open_nursery() as nursery:
+        for _ in range(50):
+            nursery.start_soon(look, "/livez")
+        nursery.start_soon(look, "/readyz")
+    assert (len(seen), slow.asked) == (51, 2)
+    assert await slow.look_at_all("/livez")
+    assert slow.asked == 3
+
+
+async def test_who_is_cancelled_while_looking_leaves_it_to_another(autojump_clock: MockClock) -> None:
+    slow, first = Slow(), trio.CancelScope()
+
+    async def look_first() -> None:
+        with first:
+            await slow.look_at_all("/livez")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(look_first)
+        await wait_all_tasks_blocked()
+        nursery.start_soon(slow.look_at_all, "/livez")
+        await wait_all_tasks_blocked()
+        assert slow.asked == 1
+        first.cancel()
+    assert slow.asked == 2
 
 
 @pytest.mark.parametrize("code", [75, 78])

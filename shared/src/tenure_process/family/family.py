@@ -54,6 +54,14 @@ class Plan:
     prefix: str
 
 
+class _Question:
+    """What is being asked of all, until `answered`; without `answers` whoever asked was cancelled."""
+
+    def __init__(self) -> None:
+        self.answered = trio.Event()
+        self.answers: dict[Child, Answer | None] | None = None
+
+
 class Family:
     """The processes of one parent, and what was asked of them. Holds no nursery."""
 
@@ -65,11 +73,29 @@ class Family:
         self.cut_wanted = trio.Event()
         self.was_ready = False
         self._stop_budget_s = plan.stop_budget_s
+        self._questions: dict[str, _Question] = {}
 
     @property
     def code(self) -> ExitCode:
         """The worst of all last ends."""
         return max(child.code for child in self.children)
+
+    async def look_at_all(self, path: str) -> dict[Child, Answer | None]:
+        """What each of them shows. Who comes while that is being asked gets the same answer.
+
+        So however many look at the parent, its processes answer one of them at a time.
+        """
+        while (asked := self._questions.get(path)) is not None:
+            await asked.answered.wait()
+            if asked.answers is not None:
+                return asked.answers
+        question = self._questions[path] = _Question()
+        try:
+            question.answers = await self.ask_all(path)
+        finally:
+            del self._questions[path]
+            question.answered.set()
+        return question.answers
 
     async def ask_all(
         self, path: str, *, method: str = "GET", timeout_s: float = ANSWER_S
@@ -105,7 +131,7 @@ class Family:
     async def become_ready(self, started: Callable[[], None]) -> None:
         """Wait until all are ready for the first time, or the family stops, and say so."""
         while not self.stop_wanted.is_set():
-            answers = await self.ask_all("/readyz")
+            answers = await self.look_at_all("/readyz")
             if all(answer and answer.status == 200 for answer in answers.values()):
                 self.was_ready = True
                 log.info("ready", processes=len(answers))

@@ -39,12 +39,12 @@ def family_routes(family: Family, prefix: str) -> tuple[Route, ...]:
     async def readyz(request: Request) -> Response:
         if family.stop_wanted.is_set():
             return _report("ready", ["asked to stop"], "draining")
-        answers = await family.ask_all("/readyz")
+        answers = await family.look_at_all("/readyz")
         reasons = [sentence for child, answer in answers.items() for sentence in _reasons(child, answer)]
         return _report("ready", reasons, _status(answers.values()))
 
     async def metrics(request: Request) -> Response:
-        answers = await family.ask_all("/metrics")
+        answers = await family.look_at_all("/metrics")
         pages = {child.index: answer.body for child, answer in answers.items() if answer}
         return Response(200, together(generate_latest(registry), pages), PROMETHEUS_TEXT)
 
@@ -98,7 +98,7 @@ class _Processes(Collector):
 
 async def _stuck(family: Family) -> list[str]:
     """Processes that answered once and do not any more. One that ended is no reason to end the others."""
-    answers = await family.ask_all("/livez")
+    answers = await family.look_at_all("/livez")
     return [
         f"process {child.index} does not answer"
         for child in family.children
