@@ -11,6 +11,7 @@ import pytest
 
 from tenure.command.check import settings_rows, without_password
 from tenure_control.settings import PREFIX, read_settings
+from tenure_ingress import settings as ingress
 from tenure_process.source import gather
 from tests.harness import ScratchDatabase
 from tests.harness.blocking import BlockingConnection
@@ -47,10 +48,28 @@ def test_settings_are_shown_by_the_names_they_are_given_by() -> None:
     assert shown["TENURE_CONTROL_INTERVAL"] == ("1.5 s", "environment")
     assert shown["TENURE_CONTROL_STATEMENTS"] == ("0", "flag")
     assert shown["TENURE_CONTROL_LISTEN"] == ("127.0.0.1:7400", "default")
-    assert shown["TENURE_CONTROL_TLS"] == ("-", "default")
+    assert shown["TENURE_CONTROL_TLS_KEY"] == ("-", "default")
     assert shown["TENURE_CONTROL_INSECURE_PLAINTEXT"] == ("no", "default")
     assert shown["TENURE_OPERATOR_DATABASE_URL"][1] == ".tenure/env"
     assert "secret" not in str(rows)
+
+
+def test_each_setting_of_the_ingress_is_shown_by_its_own_name_and_origin() -> None:
+    environ = {
+        "TENURE_DATABASE_URL": "postgresql://postgres@db/tenure",
+        "TENURE_INGRESS_DATABASE_URL": "postgresql://tenure_ingress@db/tenure",
+        "TENURE_INGRESS_FAILURES_PER_PEER": "40",
+        "TENURE_INGRESS_TLS_CERTIFICATE": "/tls/crt.pem",
+        "TENURE_INGRESS_TLS_KEY": "/tls/key.pem",
+    }
+    given = gather(environ, {})
+    rows = settings_rows(ingress.read_settings(given), ingress.PREFIX, given)
+    assert rows[0]["setting"] == "TENURE_INGRESS_DATABASE_URL"
+    shown = {row["setting"]: (row["value"], row["from"]) for row in rows}
+    assert shown["TENURE_INGRESS_FAILURES"] == ("600", "default")
+    assert shown["TENURE_INGRESS_FAILURES_PER_PEER"] == ("40", "environment")
+    assert shown["TENURE_INGRESS_TLS_CERTIFICATE"] == ("/tls/crt.pem", "environment")
+    assert shown["TENURE_INGRESS_TLS_CLIENT_CA"] == ("-", "default")
 
 
 def test_an_address_is_shown_without_its_password() -> None:

@@ -21,12 +21,16 @@ COMMANDS = {
     "control": ("tenure.command.control", "tenure_control", "The control process and its database."),
     "dev": ("tenure.command.dev", "tenure_control", "The embedded stack, for development."),
     "ingress": ("tenure.command.ingress", "tenure_ingress", "The ingress process."),
-    "run": ("tenure.command.run", "httpx", "Runs: start, show, list, wait."),
-    "trigger": ("tenure.command.trigger", "httpx", "Triggers: list, pause, resume, fire."),
+    "run": ("tenure.command.run", "httpx", "Runs: start, show, list, wait, cancel, and their events."),
+    "trigger": (
+        "tenure.command.trigger",
+        "httpx",
+        "Triggers: list, pause, resume, fire, and when they fire next.",
+    ),
     "worker": (
         "tenure.command.worker",
         "tenure_worker",
-        "Workers: run, enrol, list and drain them.",
+        "Workers: run, enroll, list and drain them, and their credentials.",
     ),
 }
 

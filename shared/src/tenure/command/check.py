@@ -55,23 +55,27 @@ def settings_rows(settings: Any, prefix: str, given: Sources) -> list[dict[str, 
 
 def _rows(settings: Any, name: str, prefix: str, given: Sources) -> Iterator[dict[str, str]]:
     value = getattr(settings, name)
-    if not isinstance(value, Limits):
+    if isinstance(value, Limits):
+        for field in dataclasses.fields(value):
+            yield _row(limit_name(field.name), getattr(value, field.name), prefix, given, field.name)
+    elif name == "tls":
+        for field in dataclasses.fields(TlsMaterial):
+            yield _row(f"tls_{field.name}", getattr(value, field.name, None), prefix, given)
+    else:
         yield _row(name, value, prefix, given)
-        return
-    for field in dataclasses.fields(value):
-        yield _row(limit_name(field.name), getattr(value, field.name), prefix, given, field.name)
 
 
 def _row(name: str, value: object, prefix: str, given: Sources, unit: str = "") -> dict[str, str]:
     seconds = (unit or name).endswith("_s")
     word = name.removesuffix("_s").upper()
-    # One address that two processes share has no process in its name.
-    full = f"TENURE_{word}" if f"TENURE_{word}" in given else f"{prefix}{word}"
-    origin = next((given.origin(each) for each in given if each == full or each.startswith(f"{full}_")), None)
+    own, shared = f"{prefix}{word}", f"TENURE_{word}"
+    # The address of the operators' role has no process in its name. TENURE_DATABASE_URL is no setting of a
+    # process, but the environment of a development stack has it beside those that are.
+    full = shared if own not in given and shared in given else own
     return {
         "setting": full,
         "value": f"{value:g} s" if seconds else without_password(output.cell(_plain(value))),
-        "from": origin or "default",
+        "from": given.origin(full) if full in given else "default",
     }
 
 

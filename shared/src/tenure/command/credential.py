@@ -112,5 +112,9 @@ def _only_active(operator: Operator, worker: str) -> str:
     active = [str(item["credential"]) for item in items if item["state"] == "active"]
     if len(active) == 1:
         return active[0]
-    has = f"several active credentials: {', '.join(active)}" if active else "no active credential"
+    has = (
+        f"several active credentials: {', '.join(active)}; name one as ID"
+        if active
+        else "no active credential"
+    )
     raise Stop(f"worker {worker} has {has}", ExitCode.USAGE if active else ExitCode.FAILED)
