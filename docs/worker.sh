@@ -6,6 +6,7 @@
 # It shows each call in its order and is no worker to trust: it keeps no journal, so nobody will ever know what
 # became of a command whose shell died. Exit code 0: one run was executed and reported; 3: there was none.
 set -euo pipefail
+: "${TENURE_INGRESS_URL:?is where the ingress listens}" "${TENURE_WORKER_TOKEN:?is what tenure worker enroll showed}"
 
 session=$(cat /proc/sys/kernel/random/uuid)
 generation=null

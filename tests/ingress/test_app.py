@@ -260,7 +260,7 @@ async def test_an_address_in_use_is_a_wrong_setting(
     host, _, port = ingress.url.removeprefix("http://").rpartition(":")
     code, log = await exit_code(ingress_settings(database, listen=Address(host, int(port))))
     assert code == 78
-    assert "in use" in named(log, "cannot_listen")["reason"]
+    assert f"{host}:{port}: Address already in use" in named(log, "cannot_listen")["reason"]
 
 
 async def test_two_replicas_answer_as_one(database: ScratchDatabase, seed: Seed) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
-from contextlib import AsyncExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any, Final
@@ -57,11 +57,21 @@ class Bound(trio.abc.AsyncResource):
 async def bind(address: Address, tls: TlsMaterial | None = None) -> Bound:
     """Listen at an address, with TLS when there is material for it.
 
-    Raises OSError when the address cannot be had, TlsError when the material cannot be served with.
+    Raises OSError naming the address when it cannot be had, TlsError when the material cannot be served with.
     """
     switch = TlsSwitch(tls) if tls else None
-    listeners = await trio.open_tcp_listeners(address.port, host=address.host)
+    with naming(address):
+        listeners = await trio.open_tcp_listeners(address.port, host=address.host)
     return _bound(listeners, switch)
+
+
+@contextmanager
+def naming(address: Address) -> Iterator[None]:
+    """Whatever the system says against an address in this block, with the address: a process has several."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"{address}: {error.strerror or error}") from error
 
 
 def adopt(descriptors: Sequence[int], tls: TlsMaterial | None = None) -> Bound:

@@ -273,7 +273,7 @@ async def test_a_refused_reload_names_process_and_file() -> None:
         assert answer.json()["detail"] == "process 1: key.pem is empty"
         running.signals.send_nowait(signal.SIGHUP)
         with trio.fail_after(5):
-            while running.events.count("reloaded") < 2:  # noqa: ASYNC110 - a log has no event
+            while running.events.count("reload_refused") < 2:  # noqa: ASYNC110 - a log has no event
                 await trio.sleep(0.01)
         assert running.log[-1]["refused"] == ["process 1: key.pem is empty"]
     assert running.code == 0

@@ -69,9 +69,10 @@ async def reload_all(family: Family) -> Response:
     details = [f"process {index}: {each['detail']}" for index, each in told.items() if "detail" in each]
     silent = [child for child, answer in answers.items() if answer is None and child.running]
     details += [f"process {child.index} did not answer" for child in silent]
-    log.info("reloaded", refused=details)
     if details:
+        log.warning("reload_refused", refused=details)
         return refused("; ".join(details))
+    log.info("reloaded")
     of_one = next(iter(told.values()), {"status": "reloaded"})
     return Response(200, json.dumps({**of_one, "processes": list(told.values())}).encode("ascii"))
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import trio
 
-from tenure_process.address import Address
+from tenure_process.address import Address, naming
 
 
 class Reservation:
@@ -43,10 +43,10 @@ class Reservation:
 
 async def reserve(address: Address) -> Reservation:
     """Take an address, all of those that the host's name has. Raises OSError when one cannot be had."""
-    found = await trio.socket.getaddrinfo(
-        address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    with ExitStack() as undo:
+    with naming(address), ExitStack() as undo:
+        found = await trio.socket.getaddrinfo(
+            address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
         sockets = [undo.enter_context(_alone(family, name)) for family, *_, name in found]
         undo.pop_all()
     return Reservation(sockets)
