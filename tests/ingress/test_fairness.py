@@ -140,3 +140,13 @@ async def test_a_queue_of_another_class_is_not_stood_behind(worker: FakeWorker, 
     quiet.runs("report", 40)
     await take(worker, 5)
     assert str(quiet.run("apart", project="quiet").attempt) in await take(worker, 2)
+
+
+async def test_cancelled_runs_at_the_head_hide_nothing(worker: FakeWorker, seed: Seed) -> None:
+    seed.runs("report", 300)
+    seed.database.execute(
+        "UPDATE tenure.runs SET cancel_requested_at = tenure.clock(), cancel_reason = 'user',"
+        " version = version + 1, event_sequence = event_sequence + 1"
+    )
+    run = seed.run("report")
+    assert await take(worker, 1) == [str(run.attempt)]

@@ -1538,6 +1538,9 @@ BEGIN
                 FROM tenure.run_attempts a
                 WHERE a.dispatchable AND a.class = c.class
                   AND NOT a.attempt = ANY (taken)
+                  -- Else a few hundred runs that were cancelled and not ended yet would hide what is behind them. Not
+                  -- as a join, which a planner might begin with all runs.
+                  AND (SELECT r.cancel_requested_at IS NULL FROM tenure.runs r WHERE r.run = a.run)
                   AND NOT EXISTS (
                       SELECT FROM tenure.attempt_declines d
                       WHERE d.attempt = a.attempt AND d.session = p_session
