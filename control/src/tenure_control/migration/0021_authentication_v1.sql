@@ -18,8 +18,9 @@ CREATE INDEX security_audit_events_refusals ON tenure.security_audit_events (at)
 -- One process's refusals of a minute, as one audit row. The only function of this schema without a caller's proof:
 -- those whom it reports have none. Whoever holds the ingress's password can therefore write rows of this one kind with
 -- any counts, and no others: actor, action and form of the object are fixed here, there is no request id that could
--- stand in an operator's way, a report has at most 4 KiB, and a minute at most 120 of them. Nothing reads them but
--- people; no decision depends on them.
+-- stand in an operator's way, a report has at most 4 KiB, and a minute at most 120 of them for each connection that
+-- keeps its transaction open (others do not see its rows before it commits; a lock would let it stop them). Nothing
+-- reads them but people; no decision depends on them.
 --
 -- recorded: false when the report is none, is too large, or one too many.
 CREATE FUNCTION ingress_api.record_refusals_v1(p_process uuid, p_report jsonb, OUT recorded boolean)
