@@ -9,8 +9,6 @@ import pytest
 from tests.harness.fake_worker import FakeWorker
 from tests.harness.seed import Seed, SeededRun
 
-FLOOD: Final = 100_000
-
 # More of what stands in the queue already, written directly, because admitting each takes minutes. Each tag
 # follows the one before as `take_fair_tag` would have made it for a project of weight 1.
 COPIES: Final = """
@@ -60,8 +58,9 @@ def lone(seed: Seed) -> SeededRun:
     return seed.run("report", project="quiet")
 
 
-async def test_a_single_run_waits_for_one_of_a_hundred_thousand(worker: FakeWorker, quiet: Seed) -> None:
-    flood(quiet, FLOOD)
+@pytest.mark.parametrize("count", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+async def test_a_single_run_waits_for_one_of_a_flood(worker: FakeWorker, quiet: Seed, count: int) -> None:
+    flood(quiet, count)
     for _ in range(3):
         run = lone(quiet)
         assert str(run.attempt) in await take(worker, 2)

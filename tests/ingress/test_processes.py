@@ -17,6 +17,7 @@ import httpx
 import pytest
 import trio
 
+from tenure_ingress.__main__ import main_of_module
 from tests.harness import ScratchDatabase
 from tests.harness.fake_worker import PLAIN, FakeWorker, Refused
 from tests.harness.seed import Seed
@@ -152,11 +153,10 @@ async def test_all_reload_at_once_and_end_by_themselves_when_the_parent_was_kill
     assert sorted(ends) == [0, 1], "in order, as if they had been asked"
 
 
-async def test_arguments_of_the_command_line_are_refused_by_the_module() -> None:
-    command = [sys.executable, "-m", "tenure_ingress", "--processes", "2"]
-    done = await trio.run_process(command, capture_stderr=True, check=False)
-    assert done.returncode == 64
-    assert done.stderr == b"tenure_ingress: --processes 2: settings are given in the environment\n"
+def test_arguments_of_the_command_line_are_refused_by_the_module(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main_of_module(["--processes", "2"]) == 64
+    told = "tenure_ingress: --processes 2: settings are given in the environment\n"
+    assert capsys.readouterr().err == told
 
 
 async def test_what_keeps_a_process_from_starting_is_the_exit_code(tmp_path: Path) -> None:
