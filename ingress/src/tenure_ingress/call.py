@@ -6,7 +6,6 @@ Routes are made from this table and so is the OpenAPI document, which therefore 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from uuid import UUID
@@ -32,13 +31,12 @@ from tenure_contracts.wire.session import Drain, Heartbeat, Offline, Register, R
 from tenure_contracts.wire.supply import Logs, LogsStored, Secrets, SecretValues
 from tenure_ingress.operation import activation, attestation, completion, holding, offer, renewal, session
 from tenure_ingress.operation.exchange import exchange
+from tenure_ingress.operation.offer import Waiting
 from tenure_ingress.operation.service import Service
 from tenure_ingress.repository.caller import Caller
 
 M = TypeVar("M")
 A = TypeVar("A", bound=Answer)
-Waiting: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
-"""What a request does around a wait that may be long: `Request.waiting`."""
 
 Operation: TypeAlias = Callable[[Service, Token, UUID, M, Waiting], Awaitable[A]]
 

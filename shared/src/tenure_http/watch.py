@@ -15,7 +15,6 @@ _log = logging.getLogger("tenure_http")
 
 _SURPLUS_BYTES: Final = 256 * 1024
 
-
 _END_S: Final = 1.0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import trio
@@ -32,6 +32,9 @@ from tenure_ingress.repository import call
 from tenure_ingress.repository.caller import Caller
 from tenure_ingress.repository.row import OfferRow
 from tenure_ingress.waiting import Room
+
+Waiting: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
+"""What a request does around a wait that may be long: `Request.waiting`."""
 
 RETRY_AFTER_S: Final = 1.0
 """When a pull that brought nothing is worth repeating, on average."""
@@ -77,7 +80,7 @@ async def pull_or_wait(
     service: Service,
     caller: Caller,
     message: Pull,
-    waiting: Callable[[], AbstractAsyncContextManager[None]],
+    waiting: Waiting,
 ) -> Pulled:
     """The same; but when nothing came wait for something, at most `wait_s` from now, inside `waiting()`.
 
@@ -105,9 +108,7 @@ async def look(service: Service, limit: int) -> Mapping[int, int]:
     return {row["class"]: row["attempts"] for row in rows}
 
 
-async def _is_called(
-    place: Place, waiting: Callable[[], AbstractAsyncContextManager[None]], deadline: float
-) -> bool:
+async def _is_called(place: Place, waiting: Waiting, deadline: float) -> bool:
     """Whether it was called before the wait ended. A call that comes with the deadline still counts."""
     async with waiting():
         with trio.move_on_at(deadline):
