@@ -10,6 +10,7 @@ import pytest
 from tenure_http.tls import TlsMaterial
 from tenure_process.address import Address
 from tenure_process.settings import Reader, SettingsError
+from tenure_process.source import Sources
 
 NEAR = Address("127.0.0.1", 1)
 FAR = Address("0.0.0.0", 1)
@@ -123,3 +124,16 @@ def test_other_machines_are_not_served_in_plain_text_unasked(host: str) -> None:
     given.plaintext(Address(host, 1), None)
     with pytest.raises(SettingsError, match="which other machines can reach, without TLS"):
         given.check()
+
+
+def test_what_is_wrong_is_named_with_the_flag_or_the_file_that_says_it() -> None:
+    layers = {"flag": {"P_A": "x"}, "environment": {"P_B": "x"}, "a.toml": {"P_C": "x"}}
+    given = Reader(Sources(layers), "P_")
+    given.count("P_A", 1, 1, 9)
+    given.yes("P_B")
+    with pytest.raises(SettingsError) as refused:
+        given.check()
+    assert str(refused.value) == (
+        "P_A (flag) must be a whole number from 1 to 9, not 'x'; P_B must be yes or no, not 'x'; "
+        "P_C (a.toml) is not a setting"
+    )

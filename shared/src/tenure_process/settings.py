@@ -9,10 +9,9 @@ from pathlib import Path
 from tenure_contracts.duration import DurationError, format_duration, parse_duration
 from tenure_http.tls import TlsMaterial
 from tenure_process.address import Address
+from tenure_process.source import SettingsError, Sources
 
-
-class SettingsError(Exception):
-    """Settings that cannot be meant. The text names each setting, what was read, and what would be right."""
+__all__ = ["Reader", "SettingsError"]
 
 
 class Reader:
@@ -47,7 +46,7 @@ class Reader:
             return default
         host, _, port = value.rpartition(":")
         if not host or not _is_number(port, 0, 65535):
-            self.fault(f"{name} must be HOST:PORT, not {value!r}")
+            self.fault(f"{self._named(name)} must be HOST:PORT, not {value!r}")
             return default
         return Address(host.strip("[]"), int(port))
 
@@ -57,11 +56,11 @@ class Reader:
         try:
             found = default if value is None else parse_duration(value) / 1e6
         except DurationError as error:
-            self.fault(f"{name}: {error}")
+            self.fault(f"{self._named(name)}: {error}")
             return default
         if value is not None and not low <= found <= high:
             bounds = " to ".join(format_duration(round(each * 1e6)) for each in (low, high))
-            self.fault(f"{name} must be from {bounds}, not {value!r}")
+            self.fault(f"{self._named(name)} must be from {bounds}, not {value!r}")
             return default
         return found
 
@@ -72,7 +71,7 @@ class Reader:
             return default
         least, most = round(low * 100), round(high * 100)
         if not value.endswith("%") or not _is_number(value[:-1], least, most):
-            self.fault(f"{name} must be from {least}% to {most}%, not {value!r}")
+            self.fault(f"{self._named(name)} must be from {least}% to {most}%, not {value!r}")
             return default
         return int(value[:-1]) / 100
 
@@ -82,7 +81,7 @@ class Reader:
         if value is None:
             return default
         if not _is_number(value, low, high):
-            self.fault(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+            self.fault(f"{self._named(name)} must be a whole number from {low} to {high}, not {value!r}")
             return default
         return int(value)
 
@@ -90,7 +89,7 @@ class Reader:
         """`yes` or `no`; not given means no."""
         value = self.text(name) or "no"
         if value not in ("yes", "no"):
-            self.fault(f"{name} must be yes or no, not {value!r}")
+            self.fault(f"{self._named(name)} must be yes or no, not {value!r}")
         return value == "yes"
 
     def tls(self) -> TlsMaterial | None:
@@ -128,7 +127,13 @@ class Reader:
     def _unknown(self) -> Iterator[str]:
         for name in sorted(self._environ):
             if name.startswith(self._prefix) and name not in self._known:
-                yield f"{name} is not a setting"
+                yield f"{self._named(name)} is not a setting"
+
+    def _named(self, name: str) -> str:
+        """A name as it is found: with the flag or the file that says it, unless that is the environment."""
+        given = self._environ
+        origin = given.origin(name) if isinstance(given, Sources) and name in given else "environment"
+        return name if origin == "environment" else f"{name} ({origin})"
 
 
 def _is_number(value: str, low: int, high: int) -> bool:

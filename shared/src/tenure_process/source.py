@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from tenure_process.settings import SettingsError
-
 FILE: Final = "TENURE_SETTINGS"
 """The name that leads to the file."""
 
@@ -28,6 +26,10 @@ TABLES: Final = frozenset({"control", "ingress", "operator"})
 """What a file may be about; inside of a table each process refuses what it does not know of its own."""
 
 _PASSWORD: Final = re.compile(r"://[^/@]*:[^/@]+@|[?&]password=")
+
+
+class SettingsError(Exception):
+    """Settings that cannot be meant. The text names each setting, what was read, and what would be right."""
 
 
 class Sources(Mapping[str, str]):
