@@ -138,6 +138,8 @@ class FakeIngress:
         self.session: UUID | None = None
         self.generation = 0
         self.is_offline = False
+        self.draining: frozenset[str] = frozenset()
+        """The calls whose answers say that an operator asked for a drain."""
         self.refused_credentials = 0
         self._fenced: set[UUID] = set()
         self._spent: dict[UUID, UUID] = {}
@@ -280,6 +282,7 @@ class FakeIngress:
             expires_at=_in(45),
             server_time=_now(),
             advice=self.advice,
+            drain_requested="heartbeat" in self.draining,
         )
 
     def _offline(self, session: UUID, message: session_wire.Offline) -> object:
@@ -305,6 +308,7 @@ class FakeIngress:
             offered=tuple(offered),
             settled=tuple(settled),
             none=None if offered else "no_work",
+            drain_requested="offers" in self.draining,
             retry_after_s=self.retry_after_s,
             server_time=_now(),
         )
@@ -343,7 +347,12 @@ class FakeIngress:
 
     def _renew(self, session: UUID, message: Renew) -> object:
         leases = tuple(self._renew_one(fence) for fence in message.leases)
-        return Renewed(leases=leases, renew_s=self.advice.renew_s, server_time=_now())
+        return Renewed(
+            leases=leases,
+            renew_s=self.advice.renew_s,
+            drain_requested="renew" in self.draining,
+            server_time=_now(),
+        )
 
     def _renew_one(self, fence: Fence) -> RenewedLease:
         attempt = self.attempts[fence.attempt]

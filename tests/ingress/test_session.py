@@ -158,8 +158,15 @@ async def test_a_drain_that_an_operator_asked_for_is_told(
 ) -> None:
     database.execute("UPDATE tenure.worker_sessions SET drain_requested_at = tenure.clock()")
     assert (await worker.heartbeat())["drain_requested"]
+
+
+async def test_a_session_that_an_operator_drains_is_offered_nothing_more(
+    worker: FakeWorker, database: ScratchDatabase, seed: Seed
+) -> None:
+    seed.run("report")
+    database.execute("UPDATE tenure.worker_sessions SET drain_requested_at = tenure.clock()")
     answer = await worker.offers([{"offer": str(uuid4()), "token": "t" * 43}])
-    assert answer["drain_requested"]
+    assert (answer["offered"], answer["none"], answer["drain_requested"]) == ([], "draining", True)
 
 
 async def test_a_draining_session_gets_nothing_and_renews(worker: FakeWorker, seed: Seed) -> None:

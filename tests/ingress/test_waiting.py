@@ -255,7 +255,7 @@ async def test_a_drain_that_an_operator_asks_for_ends_the_wait_of_that_session(
         )
         tell(database, worker.session)
         answer = await asked.result()
-        assert (answer["offered"], answer["none"], answer["drain_requested"]) == ([], "no_work", True)
+        assert (answer["offered"], answer["none"], answer["drain_requested"]) == ([], "draining", True)
         await wait_for(ingress, 1)
         with trio.fail_after(5):
             assert (await worker.offers(fresh_offers(), wait_s=30))["drain_requested"]

@@ -31,6 +31,26 @@ async def test_drain_finishes_what_runs_and_what_is_unreported(journal: Path, tm
     assert journal_states(journal) == {}
 
 
+@pytest.mark.parametrize("told_by", ["offers", "renew", "heartbeat"])
+async def test_a_drain_that_an_operator_asks_for_has_no_budget(
+    journal: Path, tmp_path: Path, told_by: str
+) -> None:
+    gate = tmp_path / "gate"
+    async with open_fake_ingress() as ingress:
+        ingress.advice = Advice(heartbeat_s=0.05, renew_s=0.05, lease_s=30.0)
+        attempt = ingress.give(["sh", "-c", f"until [ -e {gate} ]; do sleep 0.02; done"])
+        async with running_agent(ingress, journal, limit=2, drain_budget_s=0.0) as agent:
+            await ingress.wait_call("running")
+            ingress.draining = frozenset({told_by})
+            await ingress.wait_call("drain")
+            later = ingress.give(["true"])
+            gate.touch()
+            assert await agent.wait() == 0
+    assert attempt.completion
+    assert later.generation == 0
+    assert ingress.calls[-1].name == "offline"
+
+
 async def test_a_pull_in_flight_is_asked_again_and_given_back_before_drain(journal: Path) -> None:
     async with open_fake_ingress() as ingress:
         never = anyio.Event()

@@ -8,6 +8,9 @@
 A first signal drains: pulling stops, what is unstarted is given back, what runs goes on within the budget. A
 second one stops the commands and reports them. A third one leaves at once; the launchers stay, and the next
 process on this journal tells what became of them.
+
+An operator may ask for a drain as well, which any answer tells. Then there is no hurry: nothing more is
+pulled, what runs goes on to its end, and the agent ends with 0.
 """
 
 from __future__ import annotations
@@ -174,8 +177,15 @@ async def _work(session: Session, task_status: TaskStatus[None]) -> bool:
         await wait_first(
             fenced=ending.fenced.wait,
             draining=ending.draining.wait,
+            recalled=ending.recalled.wait,
             pulling=lambda: offers.pull_forever(start),
         )
+        if ending.recalled.is_set():
+            await wait_first(
+                fenced=ending.fenced.wait,
+                draining=ending.draining.wait,
+                drained=lambda: _drain(session, offers),
+            )
         is_clean = await _wind_down(session, offers)
         work.cancel_scope.cancel()
     return is_clean

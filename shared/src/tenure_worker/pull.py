@@ -79,6 +79,7 @@ class Offers:
             self._take(offered, start)
         for offer in answer.settled:
             await self._forget(offer)
+        self._session.note_drain(answer.drain_requested)
         return _pause_s(answer)
 
     async def _reserve(self, count: int) -> list[Record]:

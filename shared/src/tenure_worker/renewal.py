@@ -57,6 +57,7 @@ async def _renew_batch(session: Session, held: Sequence[Held]) -> float:
         session.note_refusal(refusal)
         log.warning("renewal_refused", leases=len(held), code=refusal.code, detail=refusal.detail)
         return _again_s(pace_s) + refusal.retry_after_s
+    session.note_drain(answer.drain_requested)
     return _apply(held, answer, sent_at)
 
 

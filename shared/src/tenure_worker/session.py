@@ -33,8 +33,13 @@ _DISK_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("tenure_worker_disk_thread
 
 @dataclass
 class Ending:
-    """How this agent is asked to go. Set by signals and by the ingress, looked at by every task."""
+    """How this agent is asked to go. Set by signals and by the ingress, looked at by every task.
 
+    `recalled`: an operator wants this worker to take no more work; what runs goes on to its end, however
+    long that takes. The others are a signal each, and the loss of the session.
+    """
+
+    recalled: anyio.Event = field(default_factory=anyio.Event)
     draining: anyio.Event = field(default_factory=anyio.Event)
     stopping: anyio.Event = field(default_factory=anyio.Event)
     cut: anyio.Event = field(default_factory=anyio.Event)
@@ -77,6 +82,12 @@ class Session:
             await on_disk(lambda: self.journal.remove(offer))
         except OSError as error:
             log.warning("journal_unwritable", offer=str(offer), reason=str(error))
+
+    def note_drain(self, requested: bool) -> None:
+        """Any answer may say that an operator asked this worker to drain."""
+        if requested and not self.ending.recalled.is_set():
+            log.info("drain_requested")
+            self.ending.recalled.set()
 
     def note_refusal(self, refusal: Refused) -> None:
         """A refusal may say that this whole session has ended, whatever was asked."""
@@ -147,6 +158,7 @@ async def beat_forever(session: Session) -> None:
             log.warning("heartbeat_refused", code=refusal.code, detail=refusal.detail)
             continue
         session.advice = answer.advice
+        session.note_drain(answer.drain_requested)
 
 
 async def say_drain(session: Session) -> None:

@@ -233,8 +233,10 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
+    drain_requested := s.drain_requested_at IS NOT NULL;
     SELECT k.classes, k.classes_seen INTO classes, classes_seen FROM tenure.refresh_classes(p_session) k;
-    IF s.status = 'online' AND least(asked, room) > 0 THEN
+    -- What an operator asked for holds at once, whether or not the worker has heard of it.
+    IF s.status = 'online' AND NOT drain_requested AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
             p_session, w, classes,
@@ -244,12 +246,11 @@ BEGIN
     END IF;
     IF claimed < asked THEN
         none_reason := CASE
-            WHEN s.status = 'draining' THEN 'draining'
+            WHEN s.status = 'draining' OR drain_requested THEN 'draining'
             WHEN claimed >= room THEN 'at_limit'
             WHEN tenure.work_for_others(classes) THEN 'no_match'
             ELSE 'no_work' END;
     END IF;
-    drain_requested := s.drain_requested_at IS NOT NULL;
     server_time := tenure.clock();
     RETURN NEXT;
 

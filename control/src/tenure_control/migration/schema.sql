@@ -161,8 +161,10 @@ BEGIN
     FROM tenure.run_leases l WHERE l.session = p_session AND l.state = 'leased';
 
     asked := cardinality(fresh);
+    drain_requested := s.drain_requested_at IS NOT NULL;
     SELECT k.classes, k.classes_seen INTO classes, classes_seen FROM tenure.refresh_classes(p_session) k;
-    IF s.status = 'online' AND least(asked, room) > 0 THEN
+    -- What an operator asked for holds at once, whether or not the worker has heard of it.
+    IF s.status = 'online' AND NOT drain_requested AND least(asked, room) > 0 THEN
         fresh := fresh[1:room];
         claimed := tenure.claim_attempts(
             p_session, w, classes,
@@ -172,12 +174,11 @@ BEGIN
     END IF;
     IF claimed < asked THEN
         none_reason := CASE
-            WHEN s.status = 'draining' THEN 'draining'
+            WHEN s.status = 'draining' OR drain_requested THEN 'draining'
             WHEN claimed >= room THEN 'at_limit'
             WHEN tenure.work_for_others(classes) THEN 'no_match'
             ELSE 'no_work' END;
     END IF;
-    drain_requested := s.drain_requested_at IS NOT NULL;
     server_time := tenure.clock();
     RETURN NEXT;
 
@@ -2090,10 +2091,13 @@ CREATE FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uui
     SELECT EXISTS (
         SELECT FROM tenure.spent_offers o
         JOIN tenure.run_attempts a ON a.attempt = o.attempt
-        JOIN tenure.run_events e ON e.run = a.run
+        JOIN tenure.run_leases l ON l.attempt = o.attempt
+        LEFT JOIN tenure.run_events e ON e.run = a.run
              AND e.dedupe_key = 'released:' || o.attempt || ':' || o.lease_generation
         WHERE o.offer = p_offer AND o.attempt = p_attempt AND o.worker = p_worker AND o.token_digest = p_token
-          AND o.lease_generation = p_lease_generation AND e.payload ->> 'reason' IN ('declined', 'shutdown'))
+          AND o.lease_generation = p_lease_generation
+          AND CASE WHEN l.generation = o.lease_generation THEN l.release_reason ELSE e.payload ->> 'reason' END
+              IN ('declined', 'shutdown'))
 $$;
 
 ALTER FUNCTION tenure.was_given_back(p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) OWNER TO tenure_owner;

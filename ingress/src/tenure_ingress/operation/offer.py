@@ -61,9 +61,8 @@ class _Claim:
 
     @property
     def is_empty(self) -> bool:
-        """Nothing came, something may, and there is nothing else that the worker should hear now."""
-        is_free = self.summary["none_reason"] in WAITS and not self.summary["drain_requested"]
-        return is_free and not self.answers
+        """Nothing came, and something may."""
+        return self.summary["none_reason"] in WAITS and not self.answers
 
     @property
     def knowledge(self) -> Knowledge:
