@@ -281,6 +281,19 @@ async def test_work_that_is_never_started_fails_after_sixteen_claims(
     assert seed.events(run)[-2:] == ["attempt.failed", "run.failed"]
 
 
+async def test_the_decline_that_fails_a_run_is_answered_again_to_a_later_session(
+    worker: FakeWorker, seed: Seed, database: ScratchDatabase
+) -> None:
+    run = seed.run("report")
+    (work,) = await worker.pull()
+    database.execute("UPDATE tenure.runs SET unstarted_claims = 15")
+    await worker.decline(work)
+    assert seed.status(run) == ("failed", "failed")
+    later = worker.another()
+    await later.register(takeover=True)
+    assert await later.decline(work) == {"leases": [{"attempt": work.attempt, "status": "released"}]}
+
+
 async def test_shutting_down_is_no_reason_to_fail(worker: FakeWorker, seed: Seed) -> None:
     run = seed.run("report")
     for _ in range(17):

@@ -1,5 +1,5 @@
--- Was this generation given back by its holder? The lease row forgets it when the attempt is claimed again; the spent
--- offer proves the holder, and the run's events know how it ended.
+-- Was this generation given back by its holder? The spent offer proves the holder. The lease row tells how its newest
+-- generation ended, also when that made the run fail; how an earlier one ended is told by the run's events.
 CREATE FUNCTION tenure.was_given_back(
     p_attempt uuid, p_worker text, p_offer uuid, p_token bytea, p_lease_generation integer) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
@@ -7,10 +7,13 @@ AS $$
     SELECT EXISTS (
         SELECT FROM tenure.spent_offers o
         JOIN tenure.run_attempts a ON a.attempt = o.attempt
-        JOIN tenure.run_events e ON e.run = a.run
+        JOIN tenure.run_leases l ON l.attempt = o.attempt
+        LEFT JOIN tenure.run_events e ON e.run = a.run
              AND e.dedupe_key = 'released:' || o.attempt || ':' || o.lease_generation
         WHERE o.offer = p_offer AND o.attempt = p_attempt AND o.worker = p_worker AND o.token_digest = p_token
-          AND o.lease_generation = p_lease_generation AND e.payload ->> 'reason' IN ('declined', 'shutdown'))
+          AND o.lease_generation = p_lease_generation
+          AND CASE WHEN l.generation = o.lease_generation THEN l.release_reason ELSE e.payload ->> 'reason' END
+              IN ('declined', 'shutdown'))
 $$;
 
 -- Gives unstarted leases back: they are in the queue at once for others, and not offered to the same session for 30 s
