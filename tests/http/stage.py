@@ -182,6 +182,7 @@ class RecordingObserver:
         self.none_open = trio.Event()
         self.opened = 0
         self.turned_away: list[Bound] = []
+        self.handshakes_failed: list[str] = []
         self.answered: list[tuple[str, int]] = []
         self.durations_s: list[float] = []
         self.refused: list[tuple[str, str]] = []
@@ -198,6 +199,9 @@ class RecordingObserver:
 
     def connection_turned_away(self, bound: Bound) -> None:
         self.turned_away.append(bound)
+
+    def handshake_failed(self, reason: str) -> None:
+        self.handshakes_failed.append(reason)
 
     def request_answered(self, head: object, route: str, status: int, duration_s: float) -> None:
         self.answered.append((route, status))

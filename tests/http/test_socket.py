@@ -182,12 +182,15 @@ async def test_an_older_tls_is_refused(tmp_path: Path, authority: trustme.CA) ->
 async def test_a_client_certificate_is_required_with_a_client_ca(
     tmp_path: Path, authority: trustme.CA
 ) -> None:
-    async with on_sockets(TlsSwitch(material(tmp_path, authority, mutual=True))) as (_, port):
+    observer = RecordingObserver()
+    switch = TlsSwitch(material(tmp_path, authority, mutual=True))
+    async with on_sockets(switch, observer=observer) as (_, port):
         context = client_context(authority)
         stream = await connect_tls(port, context)
         with pytest.raises((trio.BrokenResourceError, h11.RemoteProtocolError)):
             await Client(stream).ask(post())
         await trio.aclose_forcefully(stream)
+        assert observer.handshakes_failed == ["PEER_DID_NOT_RETURN_A_CERTIFICATE"]
         authority.issue_cert("worker").configure_cert(context)
         async with await connect_tls(port, context) as stream:
             assert (await Client(stream).ask(post())).status == 200

@@ -70,5 +70,11 @@ def test_other_machines_are_served_with_tls_or_by_express_wish() -> None:
     assert str(secured.tls.client_ca) == "/ca.pem"
 
 
+def test_two_listeners_need_two_addresses() -> None:
+    with pytest.raises(SettingsError, match="are both 127"):
+        read(LISTEN="127.0.0.1:7401", PROBE_LISTEN="127.0.0.1:7401")
+    read(LISTEN="127.0.0.1:0", PROBE_LISTEN="127.0.0.1:0")
+
+
 def test_names_of_others_are_left_alone() -> None:
     read_settings(LEAST | {"TENURE_INGRESS_URL": "http://127.0.0.1:7401", "TENURE_CONTROL_LISTEN": "x"})

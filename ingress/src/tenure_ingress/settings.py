@@ -115,6 +115,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
 
 
 def _contradictions(settings: Settings) -> Iterator[str]:
+    if settings.listen == settings.probe_listen and settings.listen.port:
+        yield f"{PREFIX}LISTEN and {PREFIX}PROBE_LISTEN are both {settings.listen}: each needs its own"
     if settings.renew_s > settings.lease_s / 3:
         yield f"{PREFIX}RENEW must be at most a third of {PREFIX}LEASE: a lost renewal must not end a lease"
     if settings.heartbeat_s > settings.lease_s / 2:

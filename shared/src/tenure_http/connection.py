@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import random
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import Enum, auto
@@ -115,11 +116,19 @@ class Connection:
         self._close_after = -math.inf
 
     async def _converse(self) -> After:
-        await self._transport.shake_hands(self._traffic.handshakes)
+        await self._shake_hands()
         after = After.KEEP
         while after is After.KEEP:
             after = await self._serve_one()
         return after
+
+    async def _shake_hands(self) -> None:
+        try:
+            await self._transport.shake_hands(self._traffic.handshakes)
+        except trio.BrokenResourceError as error:
+            if isinstance(error.__cause__, ssl.SSLError):
+                self._observer.handshake_failed(error.__cause__.reason or "")
+            raise
 
     async def _serve_one(self) -> After:
         parser = RequestParser(self._limits, self._transport.peer)

@@ -26,6 +26,9 @@ class Observer(Protocol):
     def connection_turned_away(self, bound: Bound) -> None:
         """A connection was not taken: the bound of all connections or of its peer's is reached."""
 
+    def handshake_failed(self, reason: str) -> None:
+        """TLS did not come about; the reason in the words of OpenSSL, such as `CERTIFICATE_VERIFY_FAILED`."""
+
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """An answer was written. `head` is None when the request never had a well-formed one."""
 
@@ -46,6 +49,9 @@ class LogObserver:
         """Not counted."""
 
     def connection_turned_away(self, bound: Bound) -> None:
+        """Not counted."""
+
+    def handshake_failed(self, reason: str) -> None:
         """Not counted."""
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -10,6 +11,14 @@ from tenure_http import Bound, Head, LogObserver
 
 SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """Buckets of every histogram of times."""
+
+
+_HANDSHAKES: Final = {
+    "PEER_DID_NOT_RETURN_A_CERTIFICATE": "no_certificate",
+    "CERTIFICATE_VERIFY_FAILED": "certificate_refused",
+}
+
+_log = logging.getLogger(__name__)
 
 
 class HttpMetrics(LogObserver):
@@ -22,6 +31,12 @@ class HttpMetrics(LogObserver):
             f"{prefix}_connections_turned_away",
             "Connections over a bound: of all connections, or of those of one peer.",
             ("bound",),
+            registry=registry,
+        )
+        self._handshakes_failed = Counter(
+            f"{prefix}_handshakes_failed",
+            "TLS handshakes that failed: for want of a client's certificate, for a wrong one, or otherwise.",
+            ("reason",),
             registry=registry,
         )
         self._requests = Histogram(
@@ -54,6 +69,11 @@ class HttpMetrics(LogObserver):
     def connection_turned_away(self, bound: Bound) -> None:
         """Count one over a bound."""
         self._turned_away.labels(bound).inc()
+
+    def handshake_failed(self, reason: str) -> None:
+        """Count it by what an operator can act on, and say it to who listens closely."""
+        _log.debug("a TLS handshake failed: %s", reason)
+        self._handshakes_failed.labels(_HANDSHAKES.get(reason, "other")).inc()
 
     def request_answered(self, head: Head | None, route: str, status: int, duration_s: float) -> None:
         """Count an answer with its time."""

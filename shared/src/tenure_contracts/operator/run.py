@@ -65,7 +65,6 @@ class CancelIntent(Answer, frozen=True, kw_only=True):
 
     reason: Literal["user", "policy"]
     requested_at: Instant
-    note: str | None = None
 
 
 class Run(Answer, frozen=True, kw_only=True):
