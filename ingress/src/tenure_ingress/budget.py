@@ -51,7 +51,7 @@ class FailureBudget:
         self._per_peer = per_peer
         self._all = _Bucket(in_all, in_all, trio.current_time())
         self._peers: OrderedDict[str, _Bucket] = OrderedDict()
-        self._accepted: OrderedDict[bytes, None] = OrderedDict()
+        self._accepted: dict[bytes, None] = {}
         self._key = secrets.token_bytes(16)
 
     @property
@@ -90,11 +90,10 @@ class FailureBudget:
 
     def accepted(self, peer: str, token: Token) -> None:
         """The database accepted a credential."""
-        mark = self._mark(token)
-        self._accepted[mark] = None
-        self._accepted.move_to_end(mark)
+        self._accepted[self._mark(token)] = None
         if len(self._accepted) > CREDENTIALS_KEPT:
-            self._accepted.popitem(last=False)
+            # The one that came first; if it is in use, its next success brings it back.
+            del self._accepted[next(iter(self._accepted))]
         if self._peers and (bucket := self._peers.get(origin_of(peer))):
             bucket.give(trio.current_time())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Final
 
 from tenure_contracts.error import Refusal
@@ -69,21 +67,15 @@ class Guard:
             self._failed(head, refusal, None)
             raise
 
-    @contextmanager
-    def outcome(self, head: Head, token: Token) -> Iterator[None]:
-        """Around a call into the database: count its refusal of the credential, or that it was accepted.
+    def hear(self, head: Head, token: Token, answer: object) -> None:
+        """After an operation: count that the credential was accepted, or that it was refused.
 
-        A block that ends without an error has had an answer of the database.
+        `answer` is what the operation answered, or the Refusal that it raised.
         """
-        try:
-            yield
-        except Refusal as refusal:
-            if refusal.code == REFUSED:
-                self._failed(head, refusal, token)
-            elif proves_caller(refusal):
-                self._budget.accepted(head.peer, token)
-            raise
-        self._budget.accepted(head.peer, token)
+        if proves_caller(answer):
+            self._budget.accepted(head.peer, token)
+        elif isinstance(answer, Refusal) and answer.code == REFUSED:
+            self._failed(head, answer, token)
 
     def _check(self, head: Head, token: Token | None) -> None:
         try:

@@ -44,8 +44,13 @@ def _route(service: Service, guard: Guard, call: Call[Any, Any]) -> Route:
         if body.request_id is not None:  # an exchange need not have one, its items do
             request.adopt_id(str(body.request_id))
         token = read_token(request.head)
-        with guard.outcome(request.head, token), refusals():
-            answer = await operation(service, token, _session(request), body, request.waiting)
+        try:
+            with refusals():
+                answer = await operation(service, token, _session(request), body, request.waiting)
+        except Refusal as refusal:
+            guard.hear(request.head, token, refusal)
+            raise
+        guard.hear(request.head, token, answer)
         return Response(200, encode(answer))
 
     return Route(call.name, "POST", call.path, handle, call.body_bytes)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import Final
 
 from tenure_contracts.error import Refusal
@@ -35,18 +35,29 @@ _REFUSALS: Final[tuple[tuple[type[DatabaseError], str, str], ...]] = (
 )
 
 
-@contextmanager
-def refusals() -> Iterator[None]:
-    """Raise Refusal for what a caller can act on; anything else is a bug and stays one."""
-    try:
-        yield
-    except DatabaseError as error:
-        refusal = _refusal(error)
+def refusals() -> AbstractContextManager[None]:
+    """For its block, raise Refusal for what a caller can act on; anything else is a bug and stays one."""
+    return _BORDER
+
+
+class _Border:
+    """Every request passes it, and a generator would cost as much as reading the request's JSON."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> None:
+        refusal = _refusal(error) if isinstance(error, DatabaseError) else None
         if refusal is None:
-            raise
+            return
         if isinstance(error, Misconfigured):
             _log.error("the database is not as it must be: %s", error)
         raise refusal from error
+
+
+_BORDER: Final = _Border()
 
 
 def _refusal(error: DatabaseError) -> Refusal | None:
