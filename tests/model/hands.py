@@ -7,11 +7,12 @@ from typing import ClassVar, Final
 from uuid import UUID
 
 from hypothesis import note
-from hypothesis.stateful import RuleBasedStateMachine
+from hypothesis.stateful import RuleBasedStateMachine, invariant
 
 from tenure_contracts.identity import encode_secret
 from tests.model.answer import difference, names_of
 from tests.model.chance import Chance
+from tests.model.facts import LEASE_S
 from tests.model.queue import CLAIMS
 from tests.model.reference import Reference, rows_of
 from tests.model.state import STARTED, Attempt, Json
@@ -27,6 +28,16 @@ NEXT: Final[dict[str, tuple[str, Json]]] = {
     "stopped": ("complete", {"outcome": "failed", "exit_code": 1, "error": None, "stop_answer": "stopped"}),
 }
 """What the holder of a lease does next."""
+
+AIMS: Final = {
+    "decline": ("held",),
+    "starting": ("held",),
+    "running": ("starting", "running"),
+    "start-failure": ("starting",),
+    "complete": ("starting", "running", "stopped"),
+    "attest": ("starting", "running", "stopped"),
+}
+"""Where a call changes something, or is told from another one."""
 
 
 class Hands(RuleBasedStateMachine):
@@ -76,9 +87,16 @@ class Hands(RuleBasedStateMachine):
         attempt = self.model.attempts[fence["attempt"]]
         return fence["lease_generation"] == attempt.lease.generation and attempt.situation in NEXT
 
-    def _fences(self, chance: Chance, count: int) -> list[Json]:
+    def _aimed(self, call: str, chance: Chance) -> list[Json]:
+        """Every other time only those under which this call changes something, if there are any."""
+        newest = self._newest_fences()
+        apt = [each for each in newest if self.model.attempts[each["attempt"]].situation in AIMS[call]]
+        return apt if apt and chance.often() else newest
+
+    def _fences(self, chance: Chance, count: int, among: list[Json] | None = None) -> list[Json]:
         """Fences of different attempts; the first may be distorted."""
-        first, *others = (dict(chance.front(self._newest_fences())) for _ in range(count))
+        among = among or self._newest_fences()
+        first, *others = (dict(chance.front(among)) for _ in range(count))
         first |= self._distorted(first, chance.of(DISTORTIONS))
         return [first, *(fence for fence in others if fence["attempt"] != first["attempt"])]
 
@@ -110,7 +128,28 @@ class Hands(RuleBasedStateMachine):
         run, attempt = self._name(), self._name()
         self.world.admit(run, attempt, task, claims)
         self.model.admit(run, attempt, self.world.tasks[task], claims)
-        self._compare()
+        self._happened()
+
+    def _wait(self, seconds: int) -> None:
+        self.model.now += seconds
+        self.world.set_clock(self.model.now)
+        self._happened()
+
+    def _cancel(self, run: str) -> None:
+        self.world.cancel(run)
+        self.model.cancel(run)
+        self._happened("cancel")
+
+    def _control(self, stage: str) -> None:
+        self.world.stage(stage)
+        for run, number in self.model.stage(stage):
+            self.model.add_attempt(self.world.attempt_of(run, number), run, number)
+        self._happened(stage)
+
+    def _happened(self, *beside: str) -> None:
+        """Count what was no call."""
+        self.world.steps += 1
+        self.world.note("beside", beside)
 
     def _register(
         self, worker: str, session: str, labels: Json, limit: int, *, takeover: bool = False
@@ -142,9 +181,19 @@ class Hands(RuleBasedStateMachine):
         return call, {**({"leases": [fence]} if call == "renew" else {"lease": fence}), **body}
 
     def _report(self, call: str, chance: Chance, body: Json) -> None:
-        (fence,) = self._fences(chance, 1)
+        (fence,) = self._fences(chance, 1, self._aimed(call, chance))
+        if chance.rarely():
+            self._meanwhile(fence["attempt"], chance)
         wrong = chance.below(32) == 31
         self._of_session(call, self._holder(fence, chance), {"lease": fence, **body}, wrong=wrong)
+
+    def _meanwhile(self, attempt: str, chance: Chance) -> None:
+        """What a report about this attempt comes too late for."""
+        known = self.model.attempts.get(attempt)
+        if known and known.run in self.model.unfinished() and chance.often():
+            self._cancel(known.run)
+        else:
+            self._wait(LEASE_S)
 
     def _of_session(self, call: str, session: str, body: Json, *, wrong: bool = False) -> None:
         known = self.model.sessions[session]
@@ -163,7 +212,7 @@ class Hands(RuleBasedStateMachine):
             name, told = item["call"], verdict.get("body") or verdict["problem"]
             self.world.note(name, names_of(name, verdict["status"], told))
         self._learn(body, expected.get("offered", ()))
-        self._compare(calls=len(body.get("items", (1,))))
+        self.world.steps += len(body.get("items", (1,)))
 
     def _learn(self, body: Json, offered: tuple[Json, ...]) -> None:
         """What a worker writes down of a pull."""
@@ -181,10 +230,10 @@ class Hands(RuleBasedStateMachine):
             if each["offer"] not in known
         ]
 
-    def _compare(self, beside: str | None = None, *, calls: int = 1) -> None:
-        """Compare the rows. `beside` names what happened, if it was no call."""
-        self.world.steps += calls
+    @invariant()
+    def both_sides_agree(self) -> None:
+        """Compare the rows."""
         worn_out = any(run.status == "failed" and run.claims == CLAIMS for run in self.model.runs.values())
-        self.world.note("beside", [*filter(None, [beside]), *(["never_started"] if worn_out else [])])
+        self.world.note("beside", ["never_started"] if worn_out else [])
         faults = list(difference(rows_of(self.model), self.world.look(), "rows"))
         assert not faults, faults

@@ -13,15 +13,16 @@ from tests.model.world import OPERATOR
 
 LABELS: Final[dict[str, Json]] = {"w1": {}, "w2": {"region": "eu"}}
 WORKERS: Final = tuple(LABELS)
-TASKS: Final = ("tried", "timed", "plain", "tried", "there")
-CLAIMED: Final = (0, 0, 0, 15)
+TASKS: Final = ("tried", "timed", "tried", "timed", "plain", "there")
+CLAIMED: Final = (0, 0, 15)
 """How often a run was claimed without a start when it comes: sometimes nearly as often as it may be."""
 
 SESSIONS: Final = 6
 RUNS: Final = 5
 WAITS: Final = (5, 5, 10, 10, 15, 30, 60)
 TOO_LATE: Final = {"code": "deadline_exceeded", "message": ""}
-ENDS: Final = (("succeeded", None), ("failed", None), ("failed", TOO_LATE))
+LATE_END: Final = ("failed", TOO_LATE)
+ENDS: Final = (("succeeded", None), LATE_END, ("failed", None), LATE_END)
 EXIT_CODES: Final = (1, 64, 75)
 STOP_ANSWERS: Final = (None, "stopped", "ignored")
 
@@ -53,19 +54,17 @@ class Protocol(Hands):
 
     @rule(chance=CHANCE)
     def wait(self, chance: Chance) -> None:
-        """Time passes."""
-        self.model.now += chance.of(WAITS)
-        self.world.set_clock(self.model.now)
-        self._compare()
+        """Time passes; control may have its turn at once."""
+        self._wait(chance.of(WAITS))
+        if chance.often():
+            for stage in self.model.due():
+                self._control(stage)
 
     @precondition(lambda self: self.model.unfinished())
     @rule(chance=CHANCE)
     def cancel(self, chance: Chance) -> None:
         """An operator wants a run to stop."""
-        run = chance.of(self.model.unfinished())
-        self.world.cancel(run)
-        self.model.cancel(run)
-        self._compare("cancel")
+        self._cancel(chance.of(self.model.unfinished()))
 
     @precondition(lambda self: self._gone())
     @rule(chance=CHANCE)
@@ -74,7 +73,7 @@ class Protocol(Hands):
         attempt = chance.of(self._gone())
         self.world.lose(attempt.attempt)
         self.model.lose(attempt)
-        self._compare("lose")
+        self._happened("lose")
 
     @precondition(lambda self: self._gone())
     @rule(chance=CHANCE)
@@ -83,17 +82,13 @@ class Protocol(Hands):
         attempt, state = chance.of(self._gone()), chance.of(("stopped", "running"))
         self.world.state(attempt.attempt, state)
         self.model.state(attempt, Statement(OPERATOR, state, {}))
-        self._compare("state")
+        self._happened("state")
 
     @precondition(lambda self: self.model.due())
     @rule(chance=CHANCE)
     def control(self, chance: Chance) -> None:
         """A stage of control does what there is to do."""
-        stage = chance.of(self.model.due())
-        self.world.stage(stage)
-        for run, number in self.model.stage(stage):
-            self.model.add_attempt(self.world.attempt_of(run, number), run, number)
-        self._compare(stage)
+        self._control(chance.of(self.model.due()))
 
     # The protocol
 
@@ -102,7 +97,7 @@ class Protocol(Hands):
         """A new session, or one that exists, with its content or another."""
         worker = chance.of(WORKERS)
         session = self._name()
-        if len(self.model.sessions) >= SESSIONS or chance.below(4) == 3:
+        if len(self.model.sessions) >= SESSIONS or chance.below(3) == 2:
             session = self._session(chance)
             worker = worker if chance.rarely() else self.model.sessions[session].worker
         self._register(worker, session, LABELS[worker], 3 if chance.rarely() else 2, takeover=chance.often())
@@ -110,7 +105,7 @@ class Protocol(Hands):
     @rule(chance=CHANCE)
     def touch(self, chance: Chance) -> None:
         """A call about the session alone."""
-        call = chance.of(("heartbeat", "heartbeat", "leases", "leases", "drain", "offline"))
+        call = chance.of(("heartbeat", "leases", "drain", "heartbeat", "leases", "drain", "offline"))
         self._of_session(call, self._session(chance), {}, wrong=chance.rarely())
 
     @rule(chance=CHANCE)
@@ -126,7 +121,7 @@ class Protocol(Hands):
     @rule(chance=CHANCE)
     def decline(self, chance: Chance) -> None:
         """Work is given back."""
-        fences = self._fences(chance, 1 + chance.below(2))
+        fences = self._fences(chance, 1 + chance.below(2), self._aimed("decline", chance))
         reason = chance.of(("declined", "shutdown"))
         self._of_session("decline", self._holder(fences[0], chance), {"leases": fences, "reason": reason})
 
@@ -141,36 +136,41 @@ class Protocol(Hands):
     @rule(chance=CHANCE)
     def starting(self, chance: Chance) -> None:
         """The start barrier."""
-        self._report("starting", chance, {})
+        for _ in range(1 + chance.below(3)):
+            self._report("starting", chance, {})
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def running(self, chance: Chance) -> None:
         """A process exists."""
-        handle = f"pid:{2 if chance.rarely() else 1}"
-        self._report("running", chance, {"executor_handle": handle, "started_at": TIMES[chance.rarely()]})
+        for _ in range(1 + chance.below(3)):
+            handle = f"pid:{2 if chance.rarely() else 1}"
+            body = {"executor_handle": handle, "started_at": TIMES[chance.rarely()]}
+            self._report("running", chance, body)
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def start_failure(self, chance: Chance) -> None:
         """Nothing was spawned."""
-        code = "other" if chance.rarely() else "not_found"
-        self._report("start-failure", chance, {"error": {"code": code, "message": "no such file"}})
+        for _ in range(1 + chance.below(3)):
+            code = "other" if chance.rarely() else "not_found"
+            self._report("start-failure", chance, {"error": {"code": code, "message": "no such file"}})
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def complete(self, chance: Chance) -> None:
         """The end."""
-        outcome, error = chance.of(ENDS)
-        code = 0 if outcome == "succeeded" else chance.of(EXIT_CODES)
-        body = {"outcome": outcome, "exit_code": code, "error": error, "stop_answer": chance.of(STOP_ANSWERS)}
-        self._report("complete", chance, body)
+        for _ in range(1 + chance.below(3)):
+            outcome, error = chance.of(ENDS)
+            code = 0 if outcome == "succeeded" else chance.of(EXIT_CODES)
+            ended = {"outcome": outcome, "exit_code": code, "error": error}
+            self._report("complete", chance, {**ended, "stop_answer": chance.of(STOP_ANSWERS)})
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def attest(self, chance: Chance) -> None:
         """A statement: the next one, the last one again, or one too far."""
-        (fence,) = self._fences(chance, 1)
+        (fence,) = self._fences(chance, 1, self._aimed("attest", chance))
         del fence["lease_version"]
         attempt = self.model.attempts.get(fence["attempt"])
         last = len(attempt.lease.statements) if attempt else 0
