@@ -20,6 +20,9 @@ CLAIMED: Final = (0, 0, 15)
 SESSIONS: Final = 6
 RUNS: Final = 5
 WAITS: Final = (5, 5, 10, 10, 15, 30, 60)
+TIMEOUT_S: Final = 10
+"""The time that tasks have, if it is limited."""
+
 TOO_LATE: Final = {"code": "deadline_exceeded", "message": ""}
 LATE_END: Final = ("failed", TOO_LATE)
 ENDS: Final = (("succeeded", None), LATE_END, ("failed", None), LATE_END)
@@ -191,8 +194,10 @@ class Protocol(Hands):
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def proceed(self, chance: Chance) -> None:
-        """The holder of a lease does what comes next."""
-        for _ in range(1 + chance.below(2)):
+        """The holder of a lease does what comes next, at times slowly."""
+        for _ in range(1 + chance.below(3)):
+            if chance.below(4) == 3:
+                self._wait(TIMEOUT_S)
             self._proceed(chance.front(self._newest_fences()))
 
     @precondition(lambda self: self.fences)

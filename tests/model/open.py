@@ -10,7 +10,7 @@ from tests.harness import ScratchDatabase
 from tests.harness.control import stage_parts
 from tests.harness.ingress import open_ingress
 from tests.harness.seed import Seed
-from tests.model.machine import WORKERS
+from tests.model.machine import TIMEOUT_S, WORKERS
 from tests.model.state import Task
 from tests.model.world import World
 
@@ -18,7 +18,7 @@ TASKS: Final[dict[str, tuple[dict[str, Any], Task]]] = {
     "plain": ({}, Task()),
     "tried": (
         {
-            "timeout": "10s",
+            "timeout": f"{TIMEOUT_S}s",
             "retry": {
                 "max_attempts": 3,
                 "on": ["failed", "timed_out", "lost"],
@@ -30,11 +30,11 @@ TASKS: Final[dict[str, tuple[dict[str, Any], Task]]] = {
         Task(
             delays_s=(10, 20),
             retried=frozenset({"failed", "timed_out", "lost"}),
-            timeout_s=10,
+            timeout_s=TIMEOUT_S,
             exit_codes=((64, "fail"), (75, "retry")),
         ),
     ),
-    "timed": ({"timeout": "10s"}, Task(timeout_s=10)),
+    "timed": ({"timeout": f"{TIMEOUT_S}s"}, Task(timeout_s=TIMEOUT_S)),
     "there": ({"placement": {"require": {"region": "eu"}}}, Task(region="eu")),
 }
 
