@@ -67,7 +67,18 @@ class Hands(RuleBasedStateMachine):
         return chance.front(sorted(newest, key=lambda each: not self.model.sessions[each].live))
 
     def _repeated(self, chance: Chance) -> list[Json]:
-        return [chance.front(self.offers[::-1]) for _ in range(chance.below(3)) if self.offers]
+        """Up to two offers; at times one whose attempt was claimed again under another."""
+        newest = self.offers[::-1]
+        spent = [(offer, self.model.spent.get(offer["offer"])) for offer in newest]
+        over = [offer for offer, one in spent if one and one.generation < self._generation(one.attempt)]
+        return [
+            chance.front(over if over and chance.often() else newest)
+            for _ in range(chance.below(3))
+            if newest
+        ]
+
+    def _generation(self, attempt: str) -> int:
+        return self.model.attempts[attempt].lease.generation
 
     def _gone(self) -> list[Attempt]:
         """Started attempts whose lease expired."""

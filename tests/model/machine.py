@@ -114,19 +114,22 @@ class Protocol(Hands):
     @rule(chance=CHANCE)
     def pull(self, chance: Chance) -> None:
         """New offers and old ones together; an old one may come with another token."""
-        session, fresh = self._session(chance), (1, 0, 2)[chance.below(3)]
-        repeated = {offer["offer"]: offer for offer in self._repeated(chance)}
-        if chance.rarely():
-            repeated = {name: {**offer, "token": self._token()} for name, offer in repeated.items()}
-        self._pull(session, list(repeated.values()), fresh)
+        for _ in range(1 + chance.below(3)):
+            session, fresh = self._session(chance), (1, 0, 2)[chance.below(3)]
+            repeated = {offer["offer"]: offer for offer in self._repeated(chance)}
+            if chance.rarely():
+                repeated = {name: {**offer, "token": self._token()} for name, offer in repeated.items()}
+            self._pull(session, list(repeated.values()), fresh)
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
     def decline(self, chance: Chance) -> None:
-        """Work is given back."""
+        """Work is given back, and may be claimed again at once."""
         fences = self._fences(chance, 1 + chance.below(2), self._aimed("decline", chance))
         reason = chance.of(("declined", "shutdown"))
         self._of_session("decline", self._holder(fences[0], chance), {"leases": fences, "reason": reason})
+        if chance.often():
+            self._pull(self._session(chance), [], 1)
 
     @precondition(lambda self: self.fences)
     @rule(chance=CHANCE)
