@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -265,12 +266,13 @@ async def test_a_stop_resets_nobody_who_has_connected() -> None:
 
 async def test_a_stop_reads_what_has_arrived_on_an_idle_connection() -> None:
     async with on_sockets() as (service, port):
-        idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(30)]
-        while service.connections < len(idle):  # noqa: ASYNC110 - the server has no event for it
-            await trio.lowlevel.checkpoint()
-        for each in idle:
-            each.sendall(post(body=b"[1]"))
+        streams = [await trio.open_tcp_stream("127.0.0.1", port) for _ in range(30)]
+        idle = [Client(stream) for stream in streams]
+        for client in idle:
+            await client.ask(post())
+        for stream in streams:  # all at once: nothing else has its turn before the stop
+            os.write(stream.socket.fileno(), post(body=b"[1]"))
         assert (await service.stop(5)).complete
-        for each in idle:
-            with each:
-                assert each.recv(65536).startswith(b"HTTP/1.1 200")
+        for client in idle:
+            assert (await client.hear()).body == b"[1]"
+            await client.stream.aclose()
