@@ -39,6 +39,22 @@ class Crossing(Generic[T]):
         """Wait for the end of the task. Cancelling the wait leaves the task as it is."""
         await self._finished.wait()
 
+    async def wait_until(self, deadline: float, dispose: Callable[[T], None]) -> bool:
+        """Wait for the end of the task, at most until `deadline` (trio time); whether it ended.
+
+        Otherwise, and when the wait is cancelled, the task is abandoned. `dispose` gets what it returned and
+        nobody can take any more: also when it ended in the very moment of the cancellation.
+        """
+        try:
+            with trio.move_on_at(deadline):
+                await self.wait()
+        except trio.Cancelled:
+            self.abandon(dispose)
+            raise
+        if not self.finished:
+            self.abandon(dispose)
+        return self.finished
+
     @property
     def error(self) -> BaseException | None:
         """What the ended task raised. An asyncio cancellation means that the loop is being closed."""

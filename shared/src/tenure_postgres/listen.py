@@ -113,13 +113,7 @@ class _Listener:
 
     async def _ask(self, work: Any) -> Any:
         crossing: Crossing[Any] = Crossing(self._loop, work)
-        try:
-            with trio.move_on_after(ANSWER_S):
-                await crossing.wait()
-        finally:
-            if not crossing.finished:
-                crossing.abandon(_end)
-        if not crossing.finished:
+        if not await crossing.wait_until(trio.current_time() + ANSWER_S, _end):
             raise Unavailable(f"no answer within {ANSWER_S} s")
         if error := crossing.error:
             raise translate(error, lost=True, commit_sent=False) from error

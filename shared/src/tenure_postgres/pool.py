@@ -90,13 +90,7 @@ class Pool:
 
     async def _connect(self, deadline: float) -> Connection:
         crossing = Crossing(self._loop, self._address.connect())
-        try:
-            with trio.move_on_at(deadline):
-                await crossing.wait()
-        finally:
-            if not crossing.finished:
-                crossing.abandon(_terminate)
-        if not crossing.finished:
+        if not await crossing.wait_until(deadline, _terminate):
             raise Unavailable(f"{self._address.name} could not connect in time")
         if error := crossing.error:
             raise translate(error, lost=False, commit_sent=False) from error
