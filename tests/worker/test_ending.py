@@ -9,7 +9,7 @@ import anyio.to_thread
 import pytest
 
 from tenure_contracts.wire.session import Advice
-from tests.harness.fake_ingress import TOKEN, Hang, LoseAnswer, Unavailable, open_fake_ingress
+from tests.harness.fake_ingress import TOKEN, Hang, LoseAnswer, Refuse, Unavailable, open_fake_ingress
 from tests.worker.running import journal_states, running_agent, start_process, wait_for
 
 
@@ -142,6 +142,15 @@ async def test_a_live_session_is_waited_out_without_takeover(journal: Path, tmp_
             await ingress.wait_until(lambda: ingress.generation == 2)
             await ingress.wait_until(lambda: ingress.calls[-1].name == "offers")
     assert not any(call.body["takeover"] for call in ingress.named("register"))
+
+
+async def test_a_session_that_ended_before_the_drain_is_temporary_and_its_offers_stay(journal: Path) -> None:
+    async with open_fake_ingress() as ingress:
+        ingress.fault("offers", Hang(anyio.Event()), Refuse("session_fenced"))
+        async with running_agent(ingress, journal, limit=1) as agent:
+            await ingress.wait_call("offers")
+            assert await agent.drain() == 75
+    assert list(journal_states(journal).values()) == ["offered"]
 
 
 async def test_a_signal_while_registering_is_obeyed(journal: Path) -> None:

@@ -55,10 +55,14 @@ class Offers:
         """Give back what a pull that was in flight may have brought, and forget all offers.
 
         The pull is asked again once, without waiting. What stays unanswered stays in the journal, also when
-        this is cancelled: the next process asks about it.
+        this is cancelled or the session has ended: the next process asks about it.
         """
         if self._asked:
-            answer = await self._ask(wait_s=0.0)
+            try:
+                answer = await self._ask(wait_s=0.0)
+            except Refused as refusal:
+                self._note_fault(refusal)
+                return
             taken = [self._held(offered) for offered in answer.offered if offered.spawn]
             if taken:
                 await give_back(self._session, taken, "shutdown")
