@@ -80,7 +80,7 @@ async def test_one_slow_answer_is_no_outage(
             await looks(3)
         assert (readiness.said, answers.times) == (["ready"], 0)
         answers.times = 2
-        await looks(3)
+        await looks(2)  # at most one of three: two good ones would be the end of it
         assert (readiness.status, readiness.reasons) == ("unavailable", ("gone",))
 
 
